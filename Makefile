@@ -1,0 +1,52 @@
+# The commands of this project. `make setup` runs by itself when it is needed.
+PYTHON ?= python3.11
+VENV := .venv
+BIN := $(VENV)/bin
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test unit integration lint format bench clean
+
+help:
+	@echo "make demo         run the main job: GitHub webhooks through an agent on a real Apache Kafka"
+	@echo "make test         lint, types, layers, unit and integration tests"
+	@echo "make unit         the tests that need no broker (seconds)"
+	@echo "make integration  the tests on a real Apache Kafka"
+	@echo "make lint         ruff, mypy, import-linter"
+	@echo "make bench        the benchmarks"
+	@echo "make setup        .venv with everything (the others do it when needed)"
+
+# The stamp is newer than pyproject.toml once everything in it is installed.
+$(VENV)/.installed: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
+	$(BIN)/python -m pip install --quiet --editable ".[dev,openai,anthropic]" --group test
+	touch $@
+
+setup: $(VENV)/.installed
+
+demo: setup
+	$(BIN)/python examples/github_triage/demo.py
+
+test: lint unit integration
+
+lint: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: setup
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+unit: setup
+	$(BIN)/pytest tests/unit
+
+integration: setup
+	$(BIN)/pytest tests/integration
+
+bench: setup
+	$(BIN)/python benchmarks/run.py
+
+clean:
+	rm -rf $(VENV)

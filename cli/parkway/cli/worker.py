@@ -1,0 +1,68 @@
+"""`parkway worker`: runs an agent's actions."""
+
+import asyncio
+from typing import Annotated
+
+import typer
+
+from parkway.agents.build import build_plan
+from parkway.agents.load import load_agent
+from parkway.cli.options import (
+    AgentSource,
+    Bootstrap,
+    InstanceName,
+    KafkaSettings,
+    LogFormat,
+    LogLevel,
+    MetricsPort,
+    Namespace,
+    make_settings,
+)
+from parkway.runtime.clients import admin_client
+from parkway.runtime.instance import take_instance
+from parkway.runtime.logs import configure_logs
+from parkway.runtime.metrics import serve_metrics
+from parkway.runtime.topology import check_topics
+from parkway.workers.process import chosen_actions, run_worker
+
+
+def run(
+    agent: AgentSource,
+    action: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Only this action, as often as needed; default: all.")
+    ] = None,
+    bootstrap_servers: Bootstrap = None,
+    namespace: Namespace = None,
+    instance: InstanceName = None,
+    kafka: KafkaSettings = None,
+    concurrency: Annotated[int | None, typer.Option(help="Running handlers per action; default 100.")] = None,
+    log_format: LogFormat = None,
+    log_level: LogLevel = None,
+    metrics_port: MetricsPort = None,
+) -> None:
+    """Run the agent's actions: one consumer each, in one process.
+
+    SIGTERM takes nothing new, gives running handlers their drain time, commits and leaves; a second one stops
+    at once.
+    """
+    settings = make_settings(
+        kafka,
+        bootstrap_servers=bootstrap_servers,
+        namespace=namespace,
+        instance=instance,
+        concurrency=concurrency,
+        log_format=log_format,
+        log_level=log_level,
+        metrics_port=metrics_port,
+    )
+    configure_logs(settings.log_format, settings.log_level)
+    loaded = load_agent(agent)
+    plan = build_plan(loaded, agent)
+    names = action or []
+    chosen_actions(plan, names)
+    admin = admin_client(settings, f"{settings.namespace}.worker")
+    check_topics(admin, settings.bootstrap_servers, settings.topics, plan)
+    held = take_instance(settings.namespace, "worker", settings.instance)
+    serve_metrics(settings.metrics_port)
+    asyncio.run(run_worker(settings, plan, loaded, names, held))
+    held.release()

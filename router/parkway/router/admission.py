@@ -1,0 +1,153 @@
+"""The way in: an untrusted record of `<ns>.requests` becomes an event, or is refused (DESIGN 3).
+
+What comes out is a fresh encoding: lineage and headers of ours are made here, never taken over. It changes
+no number and adds no attribute; of repeated keys the last counts, in the match and in what is written.
+"""
+
+import re
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from parkway.runtime.records import Incoming
+from parkway.schemas import headers, jsonio
+from parkway.schemas.errors import DlqReason
+from parkway.schemas.event_types import BUILT_IN_TYPES
+from parkway.schemas.headers import Headers
+from parkway.schemas.plan import Plan
+
+_ID: Final = re.compile(r"[A-Za-z0-9._:@-]{1,128}")
+_MAX_TYPE: Final = 256
+_KNOWN_FIELDS: Final = frozenset({"id", "type", "attributes", "attachments", "upstreamEventId", "upstreamActionName"})
+_ENVELOPE_CONTENT: Final = frozenset({b"", b"application/json", headers.JSON_CONTENT})
+
+
+@dataclass(frozen=True, slots=True)
+class Admitted:
+    """An event that may go on: decoded, in its fresh encoding, with the headers that travel with it."""
+
+    event: Mapping[str, Any]
+    value: bytes
+    headers: Headers
+
+
+class RefusedError(Exception):
+    """The record goes to the DLQ with this reason."""
+
+    def __init__(self, reason: DlqReason, message: str) -> None:
+        super().__init__(message)
+        self.reason = reason
+
+
+def admit(record: Incoming, plan: Plan) -> Admitted:
+    """Check a record from outside. Raises RefusedError."""
+    given = headers.as_dict(record.headers)
+    _check_format(given)
+    value = record.value
+    if value is None:
+        raise RefusedError(DlqReason.INVALID_EVENT, "the record has no value")
+    if len(value) > plan.max_event_bytes:
+        raise RefusedError(
+            DlqReason.TOO_LARGE, f"{len(value)} bytes, the limit is {plan.max_event_bytes} (max_event_bytes)"
+        )
+    event = _decode(value)
+    written = jsonio.loads_for_writing(value, event)
+    if event.get("id") is None:
+        event["id"] = written["id"] = str(uuid.uuid4())
+    for lineage in ("upstreamEventId", "upstreamActionName"):
+        event.pop(lineage, None)
+        written.pop(lineage, None)
+    event.setdefault("attributes", {})
+    written.setdefault("attributes", {})
+    _check_envelope(event)
+    _check_type(event["type"], plan)
+    return Admitted(event, jsonio.dumps(written), _headers(record, event, given, plan))
+
+
+def _check_format(given: Mapping[str, bytes]) -> None:
+    content_type = given.get(headers.CONTENT_TYPE, b"").split(b";")[0].strip().lower()
+    if content_type not in _ENVELOPE_CONTENT:
+        raise RefusedError(
+            DlqReason.UNSUPPORTED_CONTENT_TYPE,
+            f"content-type {content_type.decode('utf-8', 'replace')!r}: send {headers.JSON_CONTENT.decode()}",
+        )
+    if "ce_specversion" in given:
+        raise RefusedError(DlqReason.UNSUPPORTED_CONTENT_TYPE, "binary CloudEvents are not read by this version")
+
+
+def _decode(value: bytes) -> dict[str, Any]:
+    try:
+        event = jsonio.loads(value)
+    except jsonio.JsonError as error:
+        reason = DlqReason.TOO_DEEP if error.too_deep else DlqReason.INVALID_JSON
+        raise RefusedError(reason, str(error)) from None
+    if not isinstance(event, dict):
+        raise RefusedError(DlqReason.INVALID_EVENT, f"expected a JSON object, got {_kind(event)}")
+    if "specversion" in event:
+        raise RefusedError(DlqReason.UNSUPPORTED_CONTENT_TYPE, "structured CloudEvents are not read by this version")
+    return event
+
+
+def _check_envelope(event: Mapping[str, Any]) -> None:
+    unknown = event.keys() - _KNOWN_FIELDS
+    if unknown:
+        raise RefusedError(
+            DlqReason.INVALID_EVENT,
+            f"unknown field {min(unknown)!r}: an event has id, type, attributes, attachments",
+        )
+    event_type = event.get("type")
+    if not isinstance(event_type, str) or not event_type:
+        raise RefusedError(DlqReason.INVALID_EVENT, "type: expected a string that is not empty")
+    if len(event_type) > _MAX_TYPE:
+        raise RefusedError(DlqReason.INVALID_EVENT, f"type: longer than {_MAX_TYPE} characters")
+    if not isinstance(event["id"], str):
+        raise RefusedError(DlqReason.INVALID_EVENT, f"id: expected a string, got {_kind(event['id'])}")
+    if not _ID.fullmatch(event["id"]):
+        raise RefusedError(
+            DlqReason.BAD_ID, f"id {event['id'][:60]!r}: use 1 to 128 characters of A-Z a-z 0-9 . _ : @ -"
+        )
+    for name in ("attributes", "attachments"):
+        if not isinstance(event.get(name, {}), dict):
+            raise RefusedError(DlqReason.INVALID_EVENT, f"{name}: expected an object, got {_kind(event[name])}")
+
+
+def _check_type(event_type: str, plan: Plan) -> None:
+    if event_type in plan.accepts:
+        return
+    if event_type.startswith("_") and event_type not in BUILT_IN_TYPES:
+        raise RefusedError(DlqReason.UNKNOWN_TYPE, f"type {event_type[:100]!r} is no built-in type")
+    raise RefusedError(
+        DlqReason.FORBIDDEN_TYPE,
+        f"type {event_type[:100]!r} is not accepted from outside; the plan accepts {', '.join(plan.accepts)}",
+    )
+
+
+def _headers(record: Incoming, event: Mapping[str, Any], given: Mapping[str, bytes], plan: Plan) -> Headers:
+    deadline = given.get(headers.DEADLINE)
+    if deadline is not None and not re.fullmatch(rb"\d{1,15}", deadline):
+        raise RefusedError(
+            DlqReason.INVALID_HEADER,
+            f"{headers.DEADLINE} {deadline[:40]!r}: expected milliseconds since 1970 in decimal digits",
+        )
+    reply_to = given.get(headers.REPLY_TO)
+    if reply_to is not None and reply_to.decode("utf-8", "replace") not in plan.reply_topics:
+        raise RefusedError(
+            DlqReason.UNKNOWN_REPLY_TOPIC,
+            f"{headers.REPLY_TO} {reply_to[:100]!r} is not on the plan's list of reply topics",
+        )
+    root = f"{record.topic}:{record.partition}:{record.offset}:{record.timestamp}"
+    made: Headers = [
+        (headers.CONTENT_TYPE, headers.JSON_CONTENT),
+        (headers.TYPE, event["type"].encode()),
+        (headers.EXTERNAL, b"1"),
+        (headers.ROOT, root.encode()),
+        (headers.ROOT_ID, event["id"].encode()),
+        (headers.HOPS, b"0"),
+    ]
+    return made + [(name, value) for name, value in given.items() if name in headers.KEPT_FROM_OUTSIDE]
+
+
+def _kind(value: Any) -> str:
+    names = {dict: "an object", list: "an array", str: "a string", bool: "a boolean", type(None): "null"}
+    return names.get(type(value), "a number")

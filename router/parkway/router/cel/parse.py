@@ -1,0 +1,379 @@
+"""Text to tree: cel-python's grammar on the mask of `scan.py`, its tree turned into our nodes."""
+
+import re
+from difflib import get_close_matches
+from functools import lru_cache
+from importlib.resources import files
+from typing import Any, Final
+
+from lark import Lark, Token, Tree
+from lark.exceptions import LarkError, UnexpectedCharacters, UnexpectedInput, UnexpectedToken
+
+from parkway.router.cel.errors import TriggerLoadError
+from parkway.router.cel.functions import MACROS
+from parkway.router.cel.nodes import (
+    And,
+    Arithmetic,
+    ArithmeticOperator,
+    Call,
+    Comparison,
+    ComparisonOperator,
+    Conditional,
+    Constant,
+    Event,
+    Has,
+    Index,
+    ListOf,
+    MapOf,
+    Negate,
+    Node,
+    Not,
+    Or,
+    Select,
+)
+from parkway.router.cel.scan import Scan, scan
+from parkway.router.cel.values import INT_MAX, INT_MIN, UINT_MAX, UInt
+from parkway.schemas.event_types import EventType
+
+_MAX_DEPTH: Final = 100  # operators in a row, and brackets; `a && b && ...` and `a || b || ...` count once
+_KEYWORDS: Final = frozenset({"in", "true", "false", "null"})
+_RESERVED: Final = frozenset(
+    [
+        "as",
+        "break",
+        "const",
+        "continue",
+        "else",
+        "for",
+        "function",
+        "if",
+        "import",
+        "let",
+        "loop",
+        "package",
+        "namespace",
+        "return",
+        "var",
+        "void",
+        "while",
+    ]
+)
+_PASS_THROUGH: Final = (
+    "expr",
+    "conditionalor",
+    "conditionaland",
+    "relation",
+    "addition",
+    "multiplication",
+    "unary",
+    "member",
+    "primary",
+)
+_COMPARISONS: Final[dict[str, ComparisonOperator]] = {
+    "relation_lt": "<",
+    "relation_le": "<=",
+    "relation_gt": ">",
+    "relation_ge": ">=",
+    "relation_eq": "==",
+    "relation_ne": "!=",
+    "relation_in": "in",
+}
+_ARITHMETIC: Final[dict[str, ArithmeticOperator]] = {
+    "addition_add": "+",
+    "addition_sub": "-",
+    "multiplication_mul": "*",
+    "multiplication_div": "/",
+    "multiplication_mod": "%",
+}
+_HINTS: Final = {
+    "=": "write `==`",
+    "&": "write `&&`",
+    "|": "write `||`",
+    "and": "write `&&`",
+    "or": "write `||`",
+    "not": "write `!`",
+    "is": "write `==`",
+    ";": "an entry is one expression",
+}
+
+
+def parse(text: str) -> tuple[Node, Scan]:
+    """The tree of an expression, with what the scan found.
+
+    Raises:
+        TriggerLoadError: `syntax`, `limit`, `unsupported` (macros, messages) or `unknown-event-type`.
+
+    """
+    found = scan(text)
+    try:
+        tree = _grammar().parse(found.mask)
+    except UnexpectedInput as error:
+        raise _syntax_error(text, error) from error
+    except LarkError as error:
+        raise TriggerLoadError("syntax", f"not an expression: {error}", text) from error
+    _check_words(text, found, tree)
+    return _Reader(text, found).read(tree, 0), found
+
+
+@lru_cache(maxsize=1)
+def _grammar() -> Lark:
+    """cel-python's grammar; rules that only pass one child on leave no node, which halves the time."""
+    grammar = files("celpy").joinpath("cel.lark").read_text()
+    names = "|".join(_PASS_THROUGH)
+    grammar, count = re.subn(rf"(?m)^({names})(\s*:)", r"?\1\2", grammar)
+    if count != len(_PASS_THROUGH):
+        raise RuntimeError("cel-python's grammar has changed: parkway needs cel-python>=0.5,<0.6")
+    return Lark(
+        grammar,
+        parser="lalr",
+        start="expr",
+        lexer_callbacks={"IDENT": _boolean_literal},
+        maybe_placeholders=False,
+        priority="invert",
+    )
+
+
+def _boolean_literal(token: Token) -> Token:
+    if token in ("true", "false"):
+        return Token.new_borrow_pos("BOOL_LIT", token.value, token)
+    return token
+
+
+def _syntax_error(text: str, error: UnexpectedInput) -> TriggerLoadError:
+    position = min(error.pos_in_stream or 0, len(text))
+    if isinstance(error, UnexpectedToken) and error.token.type == "$END":
+        return TriggerLoadError("syntax", "the expression ends too early: something is missing", text, len(text))
+    found = text[position : position + 1]
+    if isinstance(error, UnexpectedToken):
+        word = re.compile(r"\w+|.", re.DOTALL).match(text, position)
+        found = word.group() if word else found
+    elif not isinstance(error, UnexpectedCharacters):
+        position = 0
+    hint = _HINTS.get(found, "an operator, an operand or a bracket is missing before it, or it is too much")
+    return TriggerLoadError("syntax", f"unexpected `{found}`: {hint}", text, position)
+
+
+def _check_words(text: str, found: Scan, tree: Any) -> None:
+    """The grammar takes `a inb` for `a in b`: every word must have become one token."""
+    tokens: dict[int, Token] = {}
+    pending = [tree]
+    while pending:
+        part = pending.pop()
+        if isinstance(part, Tree):
+            pending.extend(part.children)
+        elif part.start_pos is not None:
+            tokens[part.start_pos] = part
+    for position, word in found.words:
+        token = tokens.get(position)
+        if token is not None and token.type == "IDENT" and token == word and word not in _KEYWORDS:
+            continue
+        if token is not None and token.type == "IDENT":
+            raise TriggerLoadError("syntax", f"`{word}` is a keyword: as a key, write x['{word}']", text, position)
+        if word not in _KEYWORDS:
+            hint = _HINTS.get(word, "an operator is missing before it")
+            raise TriggerLoadError("syntax", f"unexpected `{word}`: {hint}", text, position)
+
+
+class _Reader:
+    """Turns the grammar's tree into nodes. `depth` bounds every later recursion over the tree."""
+
+    def __init__(self, text: str, found: Scan) -> None:
+        self.text = text
+        self.found = found
+
+    def read(self, tree: Any, depth: int) -> Node:
+        if depth > _MAX_DEPTH:
+            raise self.error(
+                "limit",
+                f"more than {_MAX_DEPTH} operators in a row or inside each other: split the expression",
+                _start(tree),
+            )
+        rule = str(tree.data)
+        if rule in ("conditionaland", "conditionalor"):
+            return self.chain(tree, rule, depth + 1)
+        if rule in ("relation", "addition", "multiplication"):
+            return self.binary(tree, depth + 1)
+        reader = getattr(self, f"read_{rule}", None)
+        assert reader is not None, f"the grammar has no rule {rule}"
+        node: Node = reader(tree, depth + 1)
+        return node
+
+    def chain(self, tree: Any, rule: str, depth: int) -> Node:
+        """`a && b && c` is one node, however long."""
+        operands: list[Any] = []
+        while isinstance(tree, Tree) and tree.data == rule:
+            left, right = tree.children
+            operands.append(right)
+            tree = left
+        operands.append(tree)
+        nodes = tuple(self.read(operand, depth) for operand in reversed(operands))
+        return (And if rule == "conditionaland" else Or)(nodes[0].position, nodes)
+
+    def binary(self, tree: Any, depth: int) -> Node:
+        operation, right_tree = tree.children
+        left = self.read(operation.children[0], depth)
+        right = self.read(right_tree, depth)
+        rule = str(operation.data)
+        if rule in _COMPARISONS:
+            return Comparison(left.position, _COMPARISONS[rule], left, right)
+        return Arithmetic(left.position, _ARITHMETIC[rule], left, right)
+
+    def read_expr(self, tree: Any, depth: int) -> Node:
+        condition, then, otherwise = (self.read(child, depth) for child in tree.children)
+        return Conditional(condition.position, condition, then, otherwise)
+
+    def read_unary(self, tree: Any, depth: int) -> Node:
+        operator, operand_tree = tree.children
+        if operator.data == "unary_neg" and (number := self.negated_literal(operand_tree)) is not None:
+            return number
+        operand = self.read(operand_tree, depth)
+        kind = Not if operator.data == "unary_not" else Negate
+        # The operator itself leaves no token behind.
+        return kind(max(0, operand.position - 1), operand)
+
+    def negated_literal(self, tree: Any) -> Node | None:
+        """`- 9223372036854775808` is a literal: its positive half alone would overflow."""
+        if tree.data != "literal" or tree.children[0].type != "INT_LIT":
+            return None
+        token = tree.children[0]
+        return None if token.startswith("-") else self.integer(token, f"-{token}")
+
+    def read_paren_expr(self, tree: Any, depth: int) -> Node:
+        return self.read(tree.children[0], depth)
+
+    def read_literal(self, tree: Any, _depth: int) -> Node:
+        token = tree.children[0]
+        position = _at(token)
+        match token.type:
+            case "BOOL_LIT":
+                return Constant(position, token.value.startswith("t"))
+            case "NULL_LIT":
+                return Constant(position, None)
+            case "INT_LIT":
+                return self.integer(token, str(token))
+            case "UINT_LIT":
+                return self.unsigned(token)
+            case "FLOAT_LIT":
+                return self.double(token)
+            case _:
+                return Constant(position, self.found.literals[position])
+
+    def integer(self, token: Token, digits: str) -> Constant:
+        value = int(digits, 16 if "x" in digits else 10)
+        if not INT_MIN <= value <= INT_MAX:
+            reason = f"{digits} does not fit into int64: write {digits}.0 for a double"
+            raise self.error("syntax", reason, _at(token))
+        return Constant(_at(token), value)
+
+    def unsigned(self, token: Token) -> Node:
+        digits = token[:-1].removeprefix("-")
+        value = int(digits, 16 if "x" in digits else 10)
+        if value > UINT_MAX:
+            raise self.error("syntax", f"{token} does not fit into uint64", _at(token))
+        number = Constant(_at(token), UInt(value))
+        return Negate(_at(token), number) if token.startswith("-") else number
+
+    def double(self, token: Token) -> Constant:
+        if re.search(r"\.(?![0-9])", token):
+            raise self.error("syntax", f"{token} has no digit after the dot: write 1.0", _at(token))
+        return Constant(_at(token), float(token))
+
+    def read_list_lit(self, tree: Any, depth: int) -> Node:
+        items = tree.children[0].children if tree.children else []
+        return ListOf(_start(tree), tuple(self.read(item, depth) for item in items))
+
+    def read_map_lit(self, tree: Any, depth: int) -> Node:
+        parts = [self.read(part, depth) for part in (tree.children[0].children if tree.children else [])]
+        return MapOf(_start(tree), tuple(zip(parts[::2], parts[1::2], strict=True)))
+
+    def read_ident(self, tree: Any, _depth: int) -> Node:
+        token = tree.children[0]
+        position = _at(token)
+        if position in self.found.quoted_names:
+            raise self.error("syntax", "a name in backticks only follows a dot", position)
+        if token in _RESERVED:
+            raise self.error("syntax", f"`{token}` is reserved in CEL: write attributes.{token}", position)
+        if token in ("id", "type", "attributes"):
+            return Event(position, str(token))  # type: ignore[arg-type]
+        return Select(position, Event(position, "attributes"), str(token))
+
+    read_dot_ident = read_ident
+
+    def read_member_dot(self, tree: Any, depth: int) -> Node:
+        operand_tree, token = tree.children
+        if operand_tree.data == "ident" and operand_tree.children[0] == "EventType":
+            return self.event_type(_at(operand_tree.children[0]), token)
+        operand = self.read(operand_tree, depth)
+        name = self.found.quoted_names.get(_at(token), str(token))
+        return Select(operand.position, operand, name)
+
+    def event_type(self, position: int, token: Token) -> Constant:
+        names = EventType.names()
+        if token in names:
+            return Constant(position, names[token])
+        close = get_close_matches(token, names, n=1)
+        way_out = f"did you mean {close[0]}?" if close else f"known are {', '.join(sorted(names))}"
+        raise self.error("unknown-event-type", f"unknown EventType.{token} ({way_out})", _at(token))
+
+    def read_member_index(self, tree: Any, depth: int) -> Node:
+        operand, index = (self.read(child, depth) for child in tree.children)
+        return Index(operand.position, operand, index)
+
+    def read_member_object(self, tree: Any, _depth: int) -> Node:
+        raise self.error("unsupported", "messages do not exist here: write a map, as in {'a': 1}", _start(tree))
+
+    def read_ident_arg(self, tree: Any, depth: int) -> Node:
+        token, *rest = tree.children
+        trees = rest[0].children if rest else []
+        if token.value == "has":
+            return self.has(token, trees, depth)
+        self.refuse_macro(token)
+        return Call(_at(token), str(token), self.arguments(trees, depth), receiver=False)
+
+    read_dot_ident_arg = read_ident_arg
+
+    def read_member_dot_arg(self, tree: Any, depth: int) -> Node:
+        operand_tree, token, *rest = tree.children
+        self.refuse_macro(token)
+        receiver = self.read(operand_tree, depth)
+        arguments = self.arguments(rest[0].children if rest else [], depth)
+        return Call(_at(token), str(token), (receiver, *arguments), receiver=True)
+
+    def arguments(self, trees: list[Any], depth: int) -> tuple[Node, ...]:
+        return tuple(self.read(tree, depth) for tree in trees)
+
+    def refuse_macro(self, token: Token) -> None:
+        if token in MACROS:
+            raise self.error("unsupported", f"the macro `{token}` is not part of triggers: {MACROS[token]}", _at(token))
+
+    def has(self, token: Token, trees: list[Any], depth: int) -> Node:
+        if len(trees) != 1:
+            raise self.error("type", "`has` takes one field, as in has(a.b)", _at(token))
+        match self.read(trees[0], depth):
+            case Select(operand=operand, field=field):
+                return Has(_at(token), operand, field)
+            case Event(part=part):
+                return Has(_at(token), None, part)
+            case Index(index=Constant(value=str() as key)):
+                way_out = f"write `{key!r} in x` for x[{key!r}]"
+            case _:
+                way_out = "write has(a.b) or has(name)"
+        raise self.error("type", f"`has` takes a field: {way_out}", _at(token))
+
+    def error(self, stage: Any, reason: str, position: int) -> TriggerLoadError:
+        return TriggerLoadError(stage, reason, self.text, position)
+
+
+def _start(tree: Any) -> int:
+    """The position of the first token below a tree; its brackets leave none."""
+    while isinstance(tree, Tree):
+        children = [child for child in tree.children if not (isinstance(child, Tree) and not child.children)]
+        if not children:
+            return 0
+        tree = children[0]
+    return _at(tree)
+
+
+def _at(token: Token) -> int:
+    assert token.start_pos is not None  # the lexer made it
+    return token.start_pos

@@ -1,0 +1,178 @@
+"""From a record to the records it causes: which actions an event goes to, what is refused, what is answered.
+
+Pure: no Kafka calls, no state but the plan's. One source record on partition p causes records on p only.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from parkway.router.admission import RefusedError, admit
+from parkway.router.failures import failed_response
+from parkway.router.table import TriggerTable
+from parkway.runtime import metrics
+from parkway.runtime.dlq import dead_letter
+from parkway.runtime.logs import get_logger
+from parkway.runtime.records import Incoming, Record
+from parkway.schemas import headers, jsonio
+from parkway.schemas.errors import DlqReason, ErrorType
+from parkway.schemas.event_types import REQUEST_TYPES
+from parkway.schemas.headers import Headers
+from parkway.schemas.plan import Plan
+from parkway.schemas.topics import Topics
+
+_TRIGGER_LOGS_PER_ACTION: Final = 20
+
+
+class Routing:
+    """One plan, compiled. Raises TriggerLoadError (of `parkway.router.cel`) for a plan that does not load.
+
+    `route` runs on the router's thread only; `refuse` on any.
+    """
+
+    def __init__(self, plan: Plan, topics: Topics) -> None:
+        self.plan = plan
+        self._topics = topics
+        self._table = TriggerTable(
+            [(action.name, action.triggers) for action in plan.actions], on_error=self._on_trigger_error
+        )
+        self._action_topics = {action.name: topics.action(action.name) for action in plan.actions}
+        self._resumed: dict[str, list[str]] = {}
+        for action in plan.actions:
+            for event_type in action.resumed_by:
+                self._resumed.setdefault(event_type, []).append(topics.resume(action.name))
+        self._log = get_logger("router")
+        self._logged_errors: dict[str, int] = {}
+        self._trigger_failures: list[str] = []
+
+    def route(self, record: Incoming) -> list[Record]:
+        """Everything that `record` causes; an empty list when nothing matches it."""
+        if record.topic == self._topics.requests:
+            return self._from_outside(record)
+        return self._from_inside(record)
+
+    def refuse(self, record: Incoming, reason: DlqReason, message: str) -> Record:
+        """The DLQ record for `record`."""
+        metrics.DEAD.labels(reason).inc()
+        self._log.warning(
+            "record_refused",
+            reason=reason,
+            origin=f"{record.topic}/{record.partition}/{record.offset}",
+            detail=message,
+        )
+        return dead_letter(
+            self._topics.dlq,
+            topic=record.topic,
+            partition=record.partition,
+            offset=record.offset,
+            key=record.key,
+            value=record.value,
+            original=record.headers,
+            reason=reason,
+            message=message,
+        )
+
+    def _from_outside(self, record: Incoming) -> list[Record]:
+        try:
+            admitted = admit(record, self.plan)
+        except RefusedError as refused:
+            return [self.refuse(record, refused.reason, str(refused))]
+        return self._publish(record, admitted.event, admitted.value, admitted.headers, None)
+
+    def _from_inside(self, record: Incoming) -> list[Record]:
+        """Bytes are forwarded untouched, and not decoded when the type alone decides."""
+        given = headers.as_dict(record.headers)
+        event_type = given.get(headers.TYPE, b"").decode("utf-8", "replace")
+        value = record.value
+        if not event_type or value is None:
+            detail = f"expected a value and a header {headers.TYPE}"
+            return [self.refuse(record, DlqReason.INVALID_EVENT, detail)]
+        actions = self._table.match_type(event_type)
+        over_limit = headers.number(given.get(headers.HOPS), 0) > self.plan.hop_limit
+        event: Mapping[str, Any] | None = None
+        if actions is None or over_limit or (not actions and event_type in REQUEST_TYPES):
+            try:
+                event = jsonio.loads(value, max_depth=1000)
+            except jsonio.JsonError as error:
+                return [self.refuse(record, DlqReason.INVALID_JSON, str(error))]
+        if over_limit:
+            return self._over_hop_limit(record, event, event_type)
+        if event is not None:
+            return self._publish(record, event, value, record.headers, event_type)
+        return self._to_actions(record, actions or [], event_type, value, record.headers)
+
+    def _publish(
+        self,
+        record: Incoming,
+        event: Mapping[str, Any],
+        value: bytes,
+        out: Headers,
+        inside_type: str | None,
+    ) -> list[Record]:
+        event_type = inside_type or event["type"]
+        self._trigger_failures.clear()
+        actions = self._table.match(event)
+        copies: list[Record] = []
+        if self._trigger_failures and self.plan.on_trigger_error == "fail":
+            detail = self._trigger_failures[0]
+            if event_type in REQUEST_TYPES:
+                return self._answer(record, event, out, ErrorType.BAD_REQUEST, detail) or [
+                    self.refuse(record, DlqReason.TRIGGER_ERROR, detail)
+                ]
+            actions = []
+            copies = [self.refuse(record, DlqReason.TRIGGER_ERROR, detail)]
+        routed = self._to_actions(record, actions, event_type, value, out)
+        if routed or copies:
+            return routed + copies
+        if event_type in REQUEST_TYPES:
+            message = f"no action of the plan takes {event_type}"
+            return self._answer(record, event, out, ErrorType.NO_ACTION, message) or [
+                self.refuse(record, DlqReason.NO_ACTION, message)
+            ]
+        return []
+
+    def _to_actions(
+        self, record: Incoming, actions: Sequence[str], event_type: str, value: bytes, out: Headers
+    ) -> list[Record]:
+        targets = [self._action_topics[name] for name in actions] + self._resumed.get(event_type, [])
+        for name in actions:
+            metrics.ROUTED.labels(name).inc()
+        if not targets:
+            metrics.NO_MATCH.labels(event_type if event_type.startswith("_") else "other").inc()
+        return [Record(topic, record.partition, record.key, value, out) for topic in targets]
+
+    def _over_hop_limit(self, record: Incoming, event: Mapping[str, Any] | None, event_type: str) -> list[Record]:
+        """The chain ends here; what is parked still gets its continuation, a request its answer."""
+        message = f"more than {self.plan.hop_limit} events in one chain: does a trigger trigger itself?"
+        if event_type in self._resumed:
+            return self._to_actions(record, [], event_type, record.value or b"", record.headers)
+        if event is not None and event_type in REQUEST_TYPES:
+            answer = self._answer(record, event, record.headers, ErrorType.INTERNAL, message)
+            if answer:
+                return answer
+        return [self.refuse(record, DlqReason.HOP_LIMIT, message)]
+
+    def _answer(
+        self, record: Incoming, request: Mapping[str, Any], given: Headers, error: ErrorType, message: str
+    ) -> list[Record]:
+        """The failed response to a refused request; nothing when its kind has no failed form."""
+        response = failed_response(request, error, message)
+        if response is None:
+            return []
+        named = headers.as_dict(given)
+        topic = self._topics.events
+        if headers.EXTERNAL in named and not self.plan.route_external_responses:
+            topic = named.get(headers.REPLY_TO, self._topics.outputs.encode()).decode()
+        out: Headers = [
+            (headers.CONTENT_TYPE, headers.JSON_CONTENT),
+            (headers.TYPE, response["type"].encode()),
+        ]
+        out += [(name, value) for name, value in named.items() if name in headers.COPIED_ON_EVERY_HOP]
+        out.append((headers.HOPS, named.get(headers.HOPS, b"0")))
+        return [Record(topic, record.partition, record.key, jsonio.dumps(response), out)]
+
+    def _on_trigger_error(self, action: str, trigger: str, error: Exception) -> None:
+        metrics.TRIGGER_ERRORS.labels(action).inc()
+        self._trigger_failures.append(f"action {action!r}: trigger {trigger!r}: {error}")
+        seen = self._logged_errors[action] = self._logged_errors.get(action, 0) + 1
+        if seen <= _TRIGGER_LOGS_PER_ACTION or seen % 10_000 == 0:
+            self._log.warning("trigger_error", action=action, trigger=trigger, detail=str(error), count=seen)

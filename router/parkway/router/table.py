@@ -1,0 +1,73 @@
+"""From an event to the actions that it triggers (DESIGN 5.4)."""
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from parkway.router.cel import Trigger, TriggerEvaluationError, compile_trigger
+from parkway.router.cel.index import Candidate, TriggerIndex
+
+OnError = Callable[[str, str, Exception], None]
+
+
+class TriggerTable:
+    """The compiled triggers of all actions of a plan. Immutable, and safe to share between threads.
+
+    Args:
+        actions: action names with their trigger entries, in plan order.
+        on_error: called with action, trigger entry and error when an expression has no boolean value for
+            an event. The trigger then counts as false, and the next one of the action is tried.
+
+    Raises:
+        TriggerLoadError: an entry does not compile. `actions` are compiled in order.
+
+    """
+
+    def __init__(self, actions: Sequence[tuple[str, Sequence[str]]], on_error: OnError | None = None) -> None:
+        self._names = [action for action, _ in actions]
+        self._on_error = on_error
+        self._by_type: dict[str, list[int]] = defaultdict(list)
+        self.triggers: list[tuple[str, tuple[Trigger, ...]]] = []
+        expressions: list[tuple[Candidate, frozenset[str] | None]] = []
+        for number, (action, entries) in enumerate(actions):
+            triggers = tuple(map(compile_trigger, entries))
+            self.triggers.append((action, triggers))
+            for position, trigger in enumerate(triggers):
+                if trigger.expression is not None:
+                    candidate = Candidate(number, position, trigger.expression)
+                    expressions.append((candidate, trigger.event_types))
+                for event_type in trigger.event_types or () if trigger.kind == "event-type" else ():
+                    if number not in self._by_type[event_type]:
+                        self._by_type[event_type].append(number)
+        self._by_type = dict(self._by_type)
+        self._index = TriggerIndex(expressions)
+
+    def match(self, event: Mapping[str, Any]) -> list[str]:
+        """The actions that an event (in JSON form) triggers, each once.
+
+        First those that a trigger names the event's type for, then those that only an expression fires,
+        both in plan order.
+        """
+        hits = self._by_type.get(event["type"], [])
+        names = [self._names[number] for number in hits]
+        done = set(hits)
+        for candidate in self._index.find(event):
+            if candidate.action not in done and self._fires(candidate, event):
+                done.add(candidate.action)
+                names.append(self._names[candidate.action])
+        return names
+
+    def match_type(self, event_type: str) -> list[str] | None:
+        """The actions that every event of a type triggers; None if it takes the whole event to know."""
+        hits = self._by_type.get(event_type, [])
+        if any(candidate.action not in hits for candidate in self._index.of_type(event_type)):
+            return None
+        return [self._names[number] for number in hits]
+
+    def _fires(self, candidate: Candidate, event: Mapping[str, Any]) -> bool:
+        try:
+            return candidate.expression.evaluate(event)
+        except TriggerEvaluationError as error:
+            if self._on_error is not None:
+                self._on_error(self._names[candidate.action], candidate.expression.text, error)
+            return False

@@ -1,0 +1,98 @@
+"""librdkafka configurations: one place decides what a consumer, a producer, an admin client is set to."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from confluent_kafka import Consumer, KafkaError, Producer
+from confluent_kafka.admin import AdminClient
+
+from parkway.runtime.logs import get_logger
+from parkway.runtime.settings import Settings
+
+# The largest record that we ever produce: the DLQ's (`topics apply` sets the broker's side).
+MAX_RECORD_BYTES = 4_300_000
+
+
+def _common(settings: Settings, client_id: str) -> dict[str, Any]:
+    log = get_logger("kafka").bind(client=client_id)
+
+    def on_error(error: KafkaError) -> None:
+        # librdkafka reconnects by itself; what it cannot mend comes back from the call that it breaks.
+        log.debug("kafka_client_error", code=error.name(), reason=error.str())
+
+    return {
+        **settings.kafka,
+        "bootstrap.servers": settings.bootstrap_servers,
+        "client.id": client_id,
+        "error_cb": on_error,
+        "log_level": int(settings.kafka.get("log_level", "2")),  # its warnings repeat what calls tell us
+    }
+
+
+def group_consumer(settings: Settings, client_id: str, group: str, **extra: Any) -> Consumer:
+    """A consumer that joins `group`: classic protocol, `range`, read_committed, never commits by itself.
+
+    `range` gives partition p of every subscribed topic to one member, and stalled least in our probes.
+    """
+    return Consumer(
+        {
+            "queued.min.messages": 20_000,
+            "fetch.wait.max.ms": 100,
+            **_common(settings, client_id),
+            "group.id": group,
+            "group.protocol": "classic",
+            "partition.assignment.strategy": "range",
+            "session.timeout.ms": int(settings.session_timeout * 1000),
+            "heartbeat.interval.ms": max(300, int(settings.session_timeout * 1000 / 10)),
+            "isolation.level": "read_committed",
+            "enable.auto.commit": False,
+            "enable.auto.offset.store": False,
+            "auto.offset.reset": "earliest",
+            **extra,
+        }
+    )
+
+
+def manual_consumer(settings: Settings, client_id: str, **extra: Any) -> Consumer:
+    """A read_committed consumer for `assign` only; its group id is required and never used."""
+    return Consumer(
+        {
+            "fetch.wait.max.ms": 100,
+            **_common(settings, client_id),
+            "group.id": f"{settings.namespace}.unused",
+            "isolation.level": "read_committed",
+            "enable.auto.commit": False,
+            "enable.auto.offset.store": False,
+            "auto.offset.reset": "earliest",
+            **extra,
+        }
+    )
+
+
+def transactional_producer(
+    settings: Settings, transactional_id: str, on_failed_delivery: Callable[[KafkaError, Any], None]
+) -> Producer:
+    """A producer for transactions; `on_failed_delivery(error, message)` runs for refused records only."""
+    return Producer(
+        {
+            "linger.ms": 5,
+            "queue.buffering.max.messages": 1_000_000,
+            "retry.backoff.ms": 10,  # the next transaction waits out CONCURRENT_TRANSACTIONS in steps of this
+            "retry.backoff.max.ms": 10,
+            **_common(settings, transactional_id),
+            "transactional.id": transactional_id,
+            "transaction.timeout.ms": int(settings.transaction_timeout * 1000),
+            "message.max.bytes": MAX_RECORD_BYTES,
+            "delivery.report.only.error": True,
+            "on_delivery": on_failed_delivery,
+        }
+    )
+
+
+def plain_producer(settings: Settings, client_id: str, extra: Mapping[str, Any] | None = None) -> Producer:
+    """An idempotent producer without transactions, as any outside producer uses."""
+    return Producer({**_common(settings, client_id), "enable.idempotence": True, **(extra or {})})
+
+
+def admin_client(settings: Settings, client_id: str) -> AdminClient:
+    return AdminClient(_common(settings, client_id))

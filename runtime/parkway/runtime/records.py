@@ -1,0 +1,49 @@
+"""Kafka records as plain values: taken ones and ones to produce."""
+
+from dataclasses import dataclass
+from typing import cast
+
+from confluent_kafka import Message
+
+from parkway.schemas.headers import Headers
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A record to produce, to an explicit partition."""
+
+    topic: str
+    partition: int
+    key: bytes | None
+    value: bytes | None
+    headers: Headers
+
+
+@dataclass(frozen=True, slots=True)
+class Incoming:
+    """A record as it was taken. `timestamp` in milliseconds since 1970 (UTC)."""
+
+    topic: str
+    partition: int
+    offset: int
+    timestamp: int
+    key: bytes | None
+    value: bytes | None
+    headers: Headers
+
+
+def incoming(message: Message) -> Incoming:
+    """Copy a message (one without an error) out of librdkafka."""
+    topic, partition, offset = message.topic(), message.partition(), message.offset()
+    assert topic is not None
+    assert partition is not None
+    assert offset is not None
+    return Incoming(
+        topic,
+        partition,
+        offset,
+        message.timestamp()[1],
+        message.key(),
+        message.value(),
+        cast("Headers", message.headers() or []),
+    )

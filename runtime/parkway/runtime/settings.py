@@ -1,0 +1,97 @@
+"""Settings of every process: `PARKWAY_*` in the environment, and the command line's flags over them."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from pydantic import Field, ValidationError, field_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from parkway.schemas.topics import Topics
+
+# Settings of librdkafka that exactly-once depends on: they are ours, not the user's.
+OWNED: Final = frozenset(
+    {
+        "auto.offset.reset",
+        "enable.auto.commit",
+        "enable.auto.offset.store",
+        "enable.idempotence",
+        "enable.partition.eof",
+        "group.id",
+        "group.protocol",
+        "isolation.level",
+        "partition.assignment.strategy",
+        "transactional.id",
+        "bootstrap.servers",
+        "client.id",
+    }
+)
+_KAFKA_PREFIX: Final = "PARKWAY_KAFKA_"
+
+
+class SettingsError(ValueError):
+    """A setting that cannot be used; the message names it and says what it takes."""
+
+
+class Settings(BaseSettings):
+    """One process's settings. Seconds unless the name says otherwise."""
+
+    model_config = SettingsConfigDict(env_prefix="PARKWAY_", extra="ignore", frozen=True)
+
+    bootstrap_servers: str = "127.0.0.1:9092"
+    namespace: str = "parkway"
+    instance: str | None = None  # default: host name and the first free slot on this host
+    state_dir: Path = Path(".parkway")  # where `parkway dev` keeps the broker's data
+    session_timeout: float = Field(default=45.0, ge=1, le=1800)  # a dead member's partitions wait this long
+    transaction_timeout: float = Field(default=30.0, ge=1, le=900)
+    drain: float = Field(default=25.0, ge=0, le=3600)  # what SIGTERM grants to running handlers
+    concurrency: int = Field(default=100, ge=1, le=10_000)  # running handlers per action
+    max_open: int = Field(default=1000, ge=1)  # parked requests per action and worker
+    request_deadline: float = Field(default=600.0, ge=1)  # of a request that names none
+    max_parked_bytes: int = Field(default=900_000, ge=1_000)
+    log_format: str = Field(default="auto", pattern="^(auto|json|console)$")
+    log_level: str = Field(default="info", pattern="^(debug|info|warning|error)$")
+    metrics_port: int | None = Field(default=None, ge=0, le=65535)
+    capture_content: bool = False  # may prompts, answers and provider errors stand in logs and error texts?
+    kafka: dict[str, str] = Field(default_factory=dict)  # passed to librdkafka as they are
+
+    @field_validator("namespace")
+    @classmethod
+    def _namespace(cls, value: str) -> str:
+        return Topics(value).namespace
+
+    @field_validator("kafka")
+    @classmethod
+    def _not_ours(cls, value: dict[str, str]) -> dict[str, str]:
+        for name in value:
+            if name in OWNED:
+                raise ValueError(f"{name} is set by Parkway (exactly-once depends on it) and cannot be changed")
+        return value
+
+    @property
+    def topics(self) -> Topics:
+        return Topics(self.namespace)
+
+
+def load_settings(kafka: Mapping[str, str] | None = None, **flags: Any) -> Settings:
+    """Environment first, then `flags` that are not None. Raises SettingsError.
+
+    `PARKWAY_KAFKA_SECURITY_PROTOCOL=SSL` gives librdkafka `security.protocol=SSL`; `kafka` goes over it.
+    """
+    passed = {
+        name.removeprefix(_KAFKA_PREFIX).lower().replace("_", "."): value
+        for name, value in os.environ.items()
+        if name.startswith(_KAFKA_PREFIX)
+    }
+    passed.update(kafka or {})
+    given = {name: value for name, value in flags.items() if value is not None}
+    try:
+        return Settings(kafka=passed, **given)
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = ".".join(str(part) for part in first["loc"])
+        raise SettingsError(
+            f"{name} (flag --{name.replace('_', '-')} or PARKWAY_{name.upper()}): "
+            f"{first['msg'].removeprefix('Value error, ')}, not {first['input']!r}"
+        ) from None

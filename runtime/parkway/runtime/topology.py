@@ -1,0 +1,203 @@
+"""The topics of an installation: which ones a plan needs, how they are set, what differs (DESIGN 3)."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from confluent_kafka import KafkaError, KafkaException, TopicCollection
+from confluent_kafka.admin import (
+    AdminClient,
+    ClusterMetadata,
+    ConfigResource,
+    NewTopic,
+    ResourceType,
+    TopicMetadata,
+)
+
+from parkway.schemas.plan import Plan
+from parkway.schemas.topics import Topics
+
+_DAY_MS: Final = 24 * 3600 * 1000
+_REQUEST_BYTES: Final = 1_100_000  # a little over the plan's default limit of the decoded event: batch overhead
+_INNER_BYTES: Final = 2_100_000
+_DLQ_BYTES: Final = 4_300_000
+# A tombstone must outlive the longest time that a worker keeps a cache of the partition.
+_COMPACTED: Final = {
+    "cleanup.policy": "compact",
+    "segment.bytes": str(32 * 1024 * 1024),
+    "segment.ms": str(_DAY_MS // 24),
+    "min.cleanable.dirty.ratio": "0.1",
+    "delete.retention.ms": str(_DAY_MS),
+    "max.compaction.lag.ms": str(_DAY_MS),
+}
+
+
+class TopologyError(RuntimeError):
+    """Topics that are missing or wrong, or a broker that does not answer; the message says what to run."""
+
+
+@dataclass(frozen=True, slots=True)
+class TopicSpec:
+    """One topic as Parkway wants it."""
+
+    name: str
+    config: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """What `apply` did: created topics, and where existing ones differ."""
+
+    created: list[str]
+    differences: list[str]
+    topics: int
+    partitions: int
+    replication: int
+
+
+def wanted_topics(topics: Topics, plan: Plan) -> list[TopicSpec]:
+    """The topics that this plan uses; `requests` last, since producers may start once it is there."""
+    inner = {"max.message.bytes": str(_INNER_BYTES)}
+    specs = [
+        TopicSpec(topics.events, inner),
+        TopicSpec(topics.outputs, inner),
+        TopicSpec(topics.dlq, {"max.message.bytes": str(_DLQ_BYTES)}),
+    ]
+    for action in plan.actions:
+        specs.append(TopicSpec(topics.action(action.name), inner))
+        if action.parks:
+            specs.append(TopicSpec(topics.resume(action.name), inner))
+    if any(action.parks for action in plan.actions):
+        specs.append(TopicSpec(topics.parked, {**_COMPACTED, **inner}))
+    specs.append(TopicSpec(topics.requests, {"max.message.bytes": str(_REQUEST_BYTES)}))
+    return specs
+
+
+def cluster(admin: AdminClient, bootstrap: str, timeout: float = 10.0) -> ClusterMetadata:
+    """The cluster's metadata. Raises TopologyError when no broker answers within `timeout` seconds."""
+    try:
+        return admin.list_topics(timeout=timeout)
+    except KafkaException as failure:
+        raise TopologyError(
+            f"no Kafka broker answers at {bootstrap} ({failure.args[0].str()}): "
+            "start one (`parkway dev`) or set --bootstrap-servers / PARKWAY_BOOTSTRAP_SERVERS"
+        ) from None
+
+
+def check_topics(admin: AdminClient, bootstrap: str, topics: Topics, plan: Plan) -> int:
+    """The partition count P of the installation.
+
+    Raises TopologyError, with the way out, when a topic that the plan uses is missing or has another count
+    than `requests`.
+    """
+    existing = cluster(admin, bootstrap).topics
+    wanted = [spec.name for spec in wanted_topics(topics, plan)]
+    missing = [name for name in wanted if name not in existing]
+    if missing:
+        raise TopologyError(
+            f"missing topic{'s' if len(missing) > 1 else ''} {', '.join(missing)}: "
+            "run `parkway topics apply --plan plan.json`"
+        )
+    partitions = len(existing[topics.requests].partitions)
+    wrong = _other_counts(existing, wanted, partitions)
+    if wrong:
+        raise TopologyError(
+            f"{'; '.join(wrong)}, but {topics.requests} has {partitions}: "
+            f"all must have {partitions}; add partitions to them with kafka-topics --alter, "
+            "or delete them when they are empty and run `parkway topics apply --plan plan.json`"
+        )
+    return partitions
+
+
+def apply_topics(admin: AdminClient, bootstrap: str, topics: Topics, plan: Plan, partitions: int | None) -> Applied:
+    """Create what is missing; say what differs. Without `partitions`: the count of `requests`, or 12.
+
+    Raises TopologyError when Kafka refuses, or when `partitions` is not what `requests` has.
+    """
+    metadata = cluster(admin, bootstrap)
+    existing = metadata.topics
+    have = len(existing[topics.requests].partitions) if topics.requests in existing else None
+    if partitions is not None and have is not None and partitions != have:
+        raise TopologyError(
+            f"{topics.requests} has {have} partitions, not {partitions}: "
+            "partition counts are not changed by this command; leave --partitions out"
+        )
+    count = partitions or have or 12
+    replication = min(3, len(metadata.brokers))
+    specs = wanted_topics(topics, plan)
+    missing = [spec for spec in specs if spec.name not in existing]
+    _create(admin, missing, count, replication)
+    present = [spec for spec in specs if spec.name in existing]
+    differences = _other_counts(existing, [spec.name for spec in present], count)
+    differences += _other_configs(admin, present)
+    if replication < 3:
+        differences.append(
+            f"replication is {replication}: the cluster has {len(metadata.brokers)} broker(s); "
+            "a lost disk loses records (fine for development)"
+        )
+    return Applied([spec.name for spec in missing], differences, len(specs), count, replication)
+
+
+def offset_metadata_limit(admin: AdminClient) -> int:
+    """The broker's `offset.metadata.max.bytes`; its default, 4096, when it may not be read."""
+    broker = next(iter(admin.list_topics(timeout=10.0).brokers))
+    try:
+        resource = ConfigResource(ResourceType.BROKER, str(broker))
+        config = admin.describe_configs([resource], request_timeout=10.0)[resource].result()
+        return int(config["offset.metadata.max.bytes"].value)
+    except (KafkaException, KeyError):
+        return 4096
+
+
+def _create(admin: AdminClient, specs: Iterable[TopicSpec], partitions: int, replication: int) -> None:
+    new = [
+        NewTopic(
+            spec.name,
+            num_partitions=partitions,
+            replication_factor=replication,
+            config={
+                **spec.config,
+                "min.insync.replicas": str(max(1, replication - 1)),
+                "unclean.leader.election.enable": "false",
+            },
+        )
+        for spec in specs
+    ]
+    if not new:
+        return
+    for name, future in admin.create_topics(new, operation_timeout=30.0, request_timeout=30.0).items():
+        try:
+            future.result()
+        except KafkaException as failure:
+            if failure.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
+                raise TopologyError(f"topic {name} cannot be created: {failure.args[0].str()}") from None
+
+
+def _other_counts(existing: Mapping[str, TopicMetadata], names: Iterable[str], partitions: int) -> list[str]:
+    return [
+        f"{name} has {len(existing[name].partitions)} partitions"
+        for name in names
+        if len(existing[name].partitions) != partitions
+    ]
+
+
+def _other_configs(admin: AdminClient, specs: list[TopicSpec]) -> list[str]:
+    if not specs:
+        return []
+    resources = {ConfigResource(ResourceType.TOPIC, spec.name): spec for spec in specs}
+    differences = []
+    for resource, future in admin.describe_configs(list(resources), request_timeout=10.0).items():
+        spec = resources[resource]
+        actual = future.result()
+        differences += [
+            f"{spec.name}: {name} is {actual[name].value}, not {value}"
+            for name, value in spec.config.items()
+            if name in actual and actual[name].value != value
+        ]
+    return differences
+
+
+def topic_ids(admin: AdminClient, names: list[str]) -> dict[str, str]:
+    """Topic name -> id, which a topic that was deleted and made again does not keep."""
+    answers = admin.describe_topics(TopicCollection(names), request_timeout=10.0)
+    return {name: str(future.result().topic_id) for name, future in answers.items()}

@@ -1,0 +1,197 @@
+"""One transactional producer, and the rules of DESIGN 6.1 that keep its outcomes known.
+
+- A call that fails retriably is repeated, and nothing else is called, until it resolves or turns fatal.
+- A producer on which a call had to be repeated is made anew before its next transaction: the first request
+  may still be on its way and would end that one.
+- A refused record aborts at once (`flush` would wait for the records behind it until they time out:
+  librdkafka 2.16 holds them back, a minute in our probe).
+- There is no transaction without offsets: without them it would not be fenced by the group.
+
+Not thread safe: one thread at a time calls an object of this class.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from confluent_kafka import KafkaError, KafkaException, Message, Producer, TopicPartition
+
+from parkway.runtime.clients import transactional_producer
+from parkway.runtime.logs import get_logger
+from parkway.runtime.records import Record
+from parkway.runtime.settings import Settings
+
+_GROUP_MOVED_ON: Final = frozenset(
+    {
+        KafkaError.ILLEGAL_GENERATION,
+        KafkaError.UNKNOWN_MEMBER_ID,
+        KafkaError.FENCED_INSTANCE_ID,
+    }
+)
+# Refusals that concern one record, not the broker.
+_RECORD_ERRORS: Final = frozenset(
+    {
+        KafkaError.MSG_SIZE_TOO_LARGE,
+        KafkaError.INVALID_MSG_SIZE,
+        KafkaError.RECORD_LIST_TOO_LARGE,
+        KafkaError.INVALID_RECORD,
+        KafkaError.INVALID_MSG,
+        KafkaError.UNKNOWN_TOPIC_OR_PART,
+        KafkaError.TOPIC_EXCEPTION,
+        KafkaError.TOPIC_AUTHORIZATION_FAILED,
+        KafkaError.INVALID_TIMESTAMP,
+        KafkaError._UNKNOWN_PARTITION,  # noqa: SLF001  librdkafka's local errors begin with an underscore
+        KafkaError._UNKNOWN_TOPIC,  # noqa: SLF001
+    }
+)
+
+
+class TransactionError(Exception):
+    """Base: the transaction did not commit."""
+
+
+class AbortedError(TransactionError):
+    """Known to be aborted; nothing of it is visible. The same records may be produced again."""
+
+
+class RecordRefusedError(AbortedError):
+    """Known to be aborted, because Kafka refused records. `guilty`: their positions, empty when not known."""
+
+    def __init__(self, message: str, guilty: Sequence[int]) -> None:
+        super().__init__(message)
+        self.guilty = tuple(guilty)
+
+
+class GroupFencedError(AbortedError):
+    """Known to be aborted: the consumer group has moved on; results of this epoch must be dropped."""
+
+
+class FatalTransactionError(TransactionError):
+    """The producer is dead (fenced, or worse). The outcome of its last transaction is not known."""
+
+
+class TransactionalProducer:
+    """Commits records and offsets together, or nothing of them."""
+
+    def __init__(self, settings: Settings, transactional_id: str) -> None:
+        self._settings = settings
+        self._id = transactional_id
+        self._log = get_logger("transactions").bind(transactional_id=transactional_id)
+        self._refused: list[tuple[KafkaError, Message]] = []
+        self._repeated = False
+        self._producer: Producer | None = None
+
+    def open(self) -> None:
+        """Make the producer; ends a transaction that a predecessor with this id left open.
+
+        Raises FatalTransactionError, such as for missing rights.
+        """
+        self._producer = None
+        self._repeated = False
+        producer = transactional_producer(self._settings, self._id, self._on_failed_delivery)
+        try:
+            self._until_resolved("init_transactions", producer.init_transactions, 10.0)
+        except KafkaException as error:
+            raise FatalTransactionError(f"{self._id}: init_transactions: {_text(error)}") from error
+        self._producer = producer
+        self._repeated = False
+
+    def commit(self, records: Sequence[Record], offsets: Sequence[TopicPartition], group_metadata: Any) -> None:
+        """One transaction: `records`, and `offsets` under `group_metadata` (of the epoch they belong to).
+
+        Raises AbortedError (RecordRefusedError, GroupFencedError) or FatalTransactionError.
+        """
+        assert offsets, "a transaction without offsets is not fenced"
+        if self._producer is None or self._repeated:
+            self.open()
+        producer = self._producer
+        assert producer is not None
+        self._refused.clear()
+        try:
+            producer.begin_transaction()
+            self._produce(producer, records)
+            self._until_resolved(
+                "send_offsets", producer.send_offsets_to_transaction, list(offsets), group_metadata, 30.0
+            )
+            self._until_resolved("commit", producer.commit_transaction, 30.0)
+        except KafkaException as failure:
+            self._abort_after(producer, failure)
+
+    def _produce(self, producer: Producer, records: Sequence[Record]) -> None:
+        for position, record in enumerate(records):
+            while True:
+                try:
+                    producer.produce(record.topic, record.value, record.key, record.partition, headers=record.headers)
+                    break
+                except BufferError:  # librdkafka's queue is full: let it send
+                    producer.poll(0.1)
+                except KafkaException as failure:
+                    if failure.args[0].code() not in _RECORD_ERRORS:
+                        raise
+                    self._abort(producer)
+                    raise RecordRefusedError(_text(failure), [position]) from failure
+        while producer.flush(0.1) and not self._refused:
+            pass
+        if self._refused:
+            self._abort(producer)
+            self._raise_refused(records)
+
+    def _raise_refused(self, records: Sequence[Record]) -> None:
+        errors = [error for error, _ in self._refused]
+        about_records = [(error, message) for error, message in self._refused if error.code() in _RECORD_ERRORS]
+        if not about_records:
+            raise AbortedError(f"not delivered: {errors[0].str()}")
+        guilty = [
+            position
+            for position, record in enumerate(records)
+            if any(_same(record, message) for _, message in about_records)
+        ]
+        # A broker refuses a whole batch for one record in it: only a lone one is known to be guilty.
+        raise RecordRefusedError(about_records[0][0].str(), guilty if len(guilty) == 1 else [])
+
+    def _abort_after(self, producer: Producer, failure: KafkaException) -> None:
+        error = failure.args[0]
+        if error.fatal() or not error.txn_requires_abort():
+            raise FatalTransactionError(f"{self._id}: {_text(failure)}") from failure
+        self._abort(producer)
+        if error.code() in _GROUP_MOVED_ON:
+            raise GroupFencedError(_text(failure)) from failure
+        if self._refused:
+            raise AbortedError(self._refused[0][0].str()) from failure
+        raise AbortedError(_text(failure)) from failure
+
+    def _abort(self, producer: Producer) -> None:
+        try:
+            self._until_resolved("abort", producer.abort_transaction, 30.0)
+        except KafkaException as failure:
+            raise FatalTransactionError(f"{self._id}: abort: {_text(failure)}") from failure
+
+    def _until_resolved(self, name: str, call: Callable[..., None], *arguments: Any) -> None:
+        while True:
+            try:
+                call(*arguments)
+            except KafkaException as failure:
+                error = failure.args[0]
+                if error.fatal() or error.txn_requires_abort() or not error.retriable():
+                    raise
+                self._repeated = True
+                self._log.warning("transaction_call_repeated", call=name, reason=error.str())
+            else:
+                return
+
+    def _on_failed_delivery(self, error: KafkaError | None, message: Message) -> None:
+        if error is not None and error.code() != KafkaError._PURGE_QUEUE:  # noqa: SLF001
+            self._refused.append((error, message))
+
+
+def _same(record: Record, message: Message) -> bool:
+    return (
+        record.topic == message.topic()
+        and record.partition == message.partition()
+        and record.key == message.key()
+        and record.value == message.value()
+    )
+
+
+def _text(failure: KafkaException) -> str:
+    error = failure.args[0]
+    return f"{error.str()} ({error.name()})"

@@ -1,0 +1,73 @@
+"""A request to a chat model, and its one terminal response."""
+
+from typing import Any, ClassVar
+
+from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, StrictInt
+
+from parkway.schemas.event_types import EventType
+from parkway.schemas.messages import ChatMessage
+from parkway.schemas.typed_event import TypedEvent
+from parkway.schemas.user_context import UserContext
+from parkway.schemas.wire_model import ListOf, WireModel
+
+
+class ErrorInfo(WireModel):
+    """Why a request failed. `type` is one of `errors.ErrorType`; `usage` counts tokens spent on the way."""
+
+    model_config = ConfigDict(extra="allow")
+    OMITTED: ClassVar[frozenset[str]] = frozenset({"usage"})
+
+    type: str
+    message: str = ""
+    attempts: StrictInt = 0
+    usage: dict[str, Any] | None = None
+
+
+class ChatFailedError(RuntimeError):
+    """The response of a chat that failed was read; `error` says why."""
+
+    def __init__(self, error: ErrorInfo) -> None:
+        super().__init__(f"the chat failed: {error.type}: {error.message}")
+        self.error = error
+
+
+class ChatRequestEvent(TypedEvent):
+    """Asks the chat model `model`. `output_schema` is a JSON schema; a pydantic class is turned into one."""
+
+    EVENT_TYPE: ClassVar[str] = EventType.ChatRequestEvent
+
+    model: str
+    messages: ListOf[ChatMessage]
+    prompt_args: dict[str, Any] = Field(default_factory=dict)
+    output_schema: Any = None
+    user_context: UserContext = None
+
+    @classmethod
+    def _prepare(cls, values: dict[str, Any]) -> dict[str, Any]:
+        schema = values.get("output_schema")
+        if isinstance(schema, type) and issubclass(schema, BaseModel):
+            return {**values, "output_schema": schema.model_json_schema()}
+        return values
+
+
+class ChatResponseEvent(TypedEvent):
+    """The end of a chat. `message` is the answer or None; reading `response` of a failed one raises."""
+
+    EVENT_TYPE: ClassVar[str] = EventType.ChatResponseEvent
+
+    request_id: str
+    message: ChatMessage | None = Field(alias="response")
+    success: StrictBool = True
+    error: ErrorInfo | None = None
+    retry_count: StrictInt = 0
+    total_retry_wait_sec: StrictInt | StrictFloat = 0
+    user_context: UserContext = None
+
+    @property
+    def response(self) -> ChatMessage:
+        """The model's answer. Raises ChatFailedError when there is none."""
+        if not self.success:
+            raise ChatFailedError(self.error or ErrorInfo(type="internal", message="no reason was given"))
+        if self.message is None:
+            raise ChatFailedError(ErrorInfo(type="internal", message="the response holds no message"))
+        return self.message

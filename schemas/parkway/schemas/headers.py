@@ -1,0 +1,44 @@
+"""Every record header that Parkway reads or writes (DESIGN 3), and who may set it."""
+
+from collections.abc import Iterable
+from typing import Final
+
+CONTENT_TYPE: Final = "content-type"
+TRACEPARENT: Final = "traceparent"
+TRACESTATE: Final = "tracestate"
+
+TYPE: Final = "parkway-type"  # the event's type, so that a router need not decode the value
+DEADLINE: Final = "parkway-deadline"  # milliseconds since 1970 (UTC), decimal
+REPLY_TO: Final = "parkway-reply-to"  # topic that replaces `outputs` for the response
+SUBJECT: Final = "parkway-subject"
+TENANT: Final = "parkway-tenant"
+EXTERNAL: Final = "parkway-external"  # "1": this event came in by `requests`
+ROOT: Final = "parkway-root"  # topic:partition:offset:timestamp of the record that came from outside
+ROOT_ID: Final = "parkway-root-id"  # its event id
+PARENT: Final = "parkway-parent"
+HOPS: Final = "parkway-hops"  # events in the chain before this one, decimal
+RETURN: Final = "parkway-return"  # reserved
+
+ORIGIN: Final = "parkway-origin"  # topic/partition/offset of a record in the DLQ
+ATTEMPT: Final = "parkway-attempt"
+ERROR_TYPE: Final = "parkway-error-type"
+ERROR_MESSAGE: Final = "parkway-error-message"
+
+JSON_CONTENT: Final = b"application/vnd.parkway.event+json"
+
+# Kept from a record of `requests`; everything else with our prefix is made from the body or removed.
+KEPT_FROM_OUTSIDE: Final = frozenset({TRACEPARENT, TRACESTATE, DEADLINE, REPLY_TO, SUBJECT, TENANT})
+# Copied from a record to everything that it causes.
+COPIED_ON_EVERY_HOP: Final = frozenset({TRACEPARENT, TRACESTATE, SUBJECT, TENANT, ROOT, ROOT_ID})
+
+Headers = list[tuple[str, str | bytes | None]]  # the form that confluent-kafka takes
+
+
+def as_dict(headers: Iterable[tuple[str, str | bytes | None]] | None) -> dict[str, bytes]:
+    """Header list -> dict; of a repeated name the last one counts, a null value reads as empty."""
+    return {name: value.encode() if isinstance(value, str) else value or b"" for name, value in headers or ()}
+
+
+def number(value: bytes | None, default: int) -> int:
+    """A decimal header of ours, or `default` when it is absent or no number."""
+    return int(value) if value is not None and value.isdigit() and len(value) < 20 else default

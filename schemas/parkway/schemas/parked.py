@@ -1,0 +1,80 @@
+"""The record of `<ns>.parked`: everything that is needed to go on with a request and to answer it."""
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+
+class ParkedError(ValueError):
+    """A parked record that this version cannot read."""
+
+
+class Origin(BaseModel):
+    """The request record that a context belongs to, as its headers and place told it."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    topic: str
+    partition: int
+    offset: int
+    headers: dict[str, str] = Field(default_factory=dict)  # those that travel on: root, tenant, trace ...
+    external: bool = False
+    reply_to: str | None = None
+    hops: int = 0
+
+
+class ParkedRecord(BaseModel):
+    """One live record per request; each round overwrites it, the terminal response's transaction deletes it.
+
+    `state` belongs to the action that parked it (for a chat: the conversation, token usage, retry counts).
+    Times are milliseconds since 1970 (UTC).
+    """
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    v: Literal[1] = 1
+    build: str
+    kind: Literal["request"] = "request"
+    action: str
+    record_key: str | None  # base64 of the Kafka key, so that what follows carries the same one
+    origin: Origin
+    request: dict[str, Any]  # the request event in its JSON form, user_context inside
+    request_hash: str  # of the body and reply-to: the same request again, or another one under its id
+    round: int = Field(ge=1)
+    waits_for: str  # id of the tool request whose response resumes this
+    pending_calls: tuple[str, ...] = ()
+    deadline: int
+    state: dict[str, Any] = Field(default_factory=dict)
+
+    @property
+    def request_id(self) -> str:
+        return str(self.request["id"])
+
+    def to_json(self) -> bytes:
+        return self.model_dump_json().encode()
+
+    @classmethod
+    def from_json(cls, data: bytes) -> "ParkedRecord":
+        """Read a record. Raises ParkedError with the field and the reason."""
+        try:
+            return cls.model_validate_json(data)
+        except ValidationError as error:
+            first = error.errors()[0]
+            where = ".".join(str(part) for part in first["loc"]) or "record"
+            raise ParkedError(f"parked record: {where}: {first['msg']}") from None
+
+
+def parked_key(request_id: str, action: str) -> bytes:
+    """The record key, `<request id>/<action>`."""
+    return f"{request_id}/{action}".encode()
+
+
+def split_parked_key(key: bytes) -> tuple[str, str]:
+    """Record key -> request id and action. Raises ParkedError for a key that is not of that form."""
+    try:
+        request_id, _, action = key.decode().rpartition("/")
+    except UnicodeDecodeError:
+        raise ParkedError(f"parked key {key[:60]!r} is not UTF-8") from None
+    if not request_id or not action:
+        raise ParkedError(f"parked key {key[:60]!r}: expected <request id>/<action>")
+    return request_id, action

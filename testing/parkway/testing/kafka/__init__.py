@@ -1,0 +1,7 @@
+"""A real Apache Kafka for development and tests."""
+
+from parkway.testing.kafka.broker import Broker, open_broker, prepare
+from parkway.testing.kafka.errors import BrokerError
+from parkway.testing.kafka.pip_kafka import PipKafka
+
+__all__ = ["Broker", "BrokerError", "PipKafka", "open_broker", "prepare"]

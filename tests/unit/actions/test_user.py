@@ -1,0 +1,357 @@
+"""The user action: what the handler gets, what becomes of what it sends, and what its errors become."""
+
+import asyncio
+import threading
+from datetime import date
+
+import pytest
+from pydantic import BaseModel, ConfigDict
+
+from parkway.agents import (
+    Agent,
+    ChatMessage,
+    ChatRequestEvent,
+    ChatResponseEvent,
+    Context,
+    ContextError,
+    Event,
+    EventError,
+    InputEvent,
+    OutputEvent,
+    Retry,
+    action,
+    definition_of,
+)
+from parkway.schemas.errors import DlqReason
+from parkway.workers.actions.user import UserAction
+from parkway.workers.effects import Effects, Failure, Task
+
+AT_ONCE = Retry(attempts=3, backoff=0)
+
+
+class Ticket(BaseModel):
+    amount: float
+
+
+class Strict(BaseModel):
+    model_config = ConfigDict(strict=True)
+
+    day: date
+    pair: tuple[int, int]
+
+
+def make(handler, *triggers, **options):
+    cls = type("Support", (Agent,), {"handle": action(*(triggers or ("ticket",)), **options)(handler)})
+    return UserAction(cls(), definition_of(cls).action("handle"))
+
+
+def task(attributes=None, event_type="ticket", **kwargs):
+    return Task({"id": "e1", "type": event_type, "attributes": attributes or {}}, deadline=0, **kwargs)
+
+
+async def run(handler, the_task=None, **options):
+    return await make(handler, **options).handle(the_task or task())
+
+
+# What the handler gets
+
+
+async def test_a_model_of_the_attributes():
+    got = []
+
+    async def handle(self, ticket: Ticket, ctx: Context):
+        got.append((ticket, ctx.event.type, ctx.record_key, ctx.attempt))
+
+    effects = await run(handle, task({"amount": 3, "more": 1}, record_key=b"k"))
+    assert effects == Effects()
+    assert got == [(Ticket(amount=3.0), "ticket", b"k", 1)]
+
+
+async def test_a_strict_model_reads_the_json_forms():
+    got = []
+
+    async def handle(self, body: Strict):
+        got.append(body)
+
+    await run(handle, task({"day": "2030-01-02", "pair": [1, 2]}))
+    assert got == [Strict(day=date(2030, 1, 2), pair=(1, 2))]
+
+
+async def test_the_typed_event():
+    got = []
+
+    async def handle(self, event, ctx):
+        got.append((event, ctx.event))
+
+    await run(handle, task({"input": 5}, "_input_event"))
+    ((event, same),) = got
+    assert isinstance(event, InputEvent)
+    assert event.input == 5
+    assert event is same
+
+
+async def test_the_context_only():
+    async def handle(self, ctx: Context):
+        ctx.output(ctx.event.id)
+
+    assert [event.output for event in (await run(handle)).outputs] == ["e1"]
+
+
+@pytest.mark.parametrize("is_async", [True, False])
+async def test_a_body_that_does_not_fit_never_reaches_the_handler(is_async):
+    called = []
+
+    def sync_handle(self, ticket: Ticket, ctx: Context):
+        called.append(ticket)
+
+    async def async_handle(self, ticket: Ticket, ctx: Context):
+        called.append(ticket)
+
+    effects = await run(async_handle if is_async else sync_handle, task({"amount": "a lot"}), retry=AT_ONCE)
+    assert effects.failure.reason == DlqReason.BAD_REQUEST
+    assert effects.failure.attempts == 1
+    assert effects.failure.message.startswith("Ticket: amount: ")
+    assert "a lot" not in effects.failure.message
+    assert not called
+
+
+async def test_another_event_type_than_the_handler_takes():
+    async def handle(self, event: ChatResponseEvent, ctx: Context): ...
+
+    effects = await run(handle)
+    message = "event type 'ticket': the handler takes ChatResponseEvent"
+    assert effects == Effects(failure=Failure(DlqReason.BAD_REQUEST, message))
+
+
+async def test_attributes_that_a_built_in_type_does_not_know():
+    async def handle(self, event: InputEvent, ctx: Context): ...
+
+    effects = await run(handle, task({"inptu": 5}, "_input_event"))
+    assert effects.failure.reason == DlqReason.BAD_REQUEST
+
+
+async def test_sync_handlers_run_in_threads():
+    barrier = threading.Barrier(20, timeout=10)
+
+    def handle(self, event, ctx):
+        barrier.wait()  # passes only when 20 handlers are here
+        ctx.output(threading.current_thread() is threading.main_thread())
+
+    user = make(handle)
+    results = await asyncio.gather(*(user.handle(task()) for _ in range(20)))
+    assert [effects.outputs[0].output for effects in results] == [False] * 20
+
+
+# What it sends
+
+
+async def test_events_and_outputs_in_order():
+    async def handle(self, event, ctx):
+        ctx.send(Event(type="one", attributes={"n": 1}))
+        ctx.output({"a": [1, None]})
+        ctx.send(ChatRequestEvent(model="m", messages=[ChatMessage.user("hi")]))
+        ctx.output(None)
+
+    effects = await run(handle)
+    assert [event.type for event in effects.events] == ["one", "_chat_request_event"]
+    assert isinstance(effects.events[1], ChatRequestEvent)
+    assert [event.output for event in effects.outputs] == [{"a": [1, None]}, None]
+
+
+async def test_a_later_change_to_what_was_sent_changes_nothing():
+    async def handle(self, event, ctx):
+        inner = {"list": [1]}
+        sent = Event(type="one", attributes=inner)
+        ctx.send(sent)
+        ctx.output(inner)
+        inner["list"].append(2)
+        sent.attributes["more"] = 3
+
+    effects = await run(handle)
+    assert effects.events[0].to_dict()["attributes"] == {"list": [1]}
+    assert effects.outputs[0].output == {"list": [1]}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"type": "ticket"}, "TypeError: ctx.send(dict): an event"),
+        (
+            OutputEvent(output=1),
+            "TypeError: ctx.send(OutputEvent(...)): an output leaves the agent by ctx.output",
+        ),
+        (Event(type="_output_event", attributes={"output": 1}), "TypeError: ctx.send(OutputEvent(...))"),
+        (Event(type="_chat_request_event", attributes={"modell": "x"}), "EventError: "),
+    ],
+)
+async def test_what_cannot_be_sent_raises_in_the_handler(wrong, message):
+    async def handle(self, event, ctx):
+        ctx.send(wrong)
+
+    failure = (await run(handle)).failure
+    assert failure.reason == DlqReason.ACTION_FAILED
+    assert failure.message.startswith(message)
+
+
+async def test_a_value_without_a_json_form_raises_at_that_line():
+    caught = []
+
+    async def handle(self, event, ctx):
+        try:
+            ctx.output({"a": [threading.Lock()]})
+        except EventError as error:
+            caught.append(error)
+
+    assert await run(handle) == Effects()
+    assert len(caught) == 1
+
+
+async def test_the_context_ends_with_the_handler():
+    contexts = []
+
+    async def handle(self, event, ctx):
+        contexts.append(ctx)
+
+    effects = await run(handle)
+    with pytest.raises(ContextError, match=r"action 'handle': ctx\.send\(\.\.\.\) after the handler returned"):
+        contexts[0].send(Event(type="late", attributes={}))
+    with pytest.raises(ContextError):
+        contexts[0].output(1)
+    assert effects == Effects()
+
+
+async def test_a_returned_event_is_said_to_be_lost():
+    async def handle(self, event, ctx):
+        return Event(type="one", attributes={})
+
+    assert "send it with ctx.send(event)" in (await run(handle)).failure.message
+
+
+# What its errors become
+
+
+async def test_nothing_sent_before_failing_is_published():
+    async def handle(self, event, ctx):
+        ctx.send(Event(type="one", attributes={}))
+        ctx.output(1)
+        raise ValueError("no good")
+
+    assert await run(handle) == Effects(failure=Failure(DlqReason.ACTION_FAILED, "ValueError: no good", 1))
+
+
+@pytest.mark.parametrize("is_async", [True, False])
+async def test_a_later_attempt_counts_alone_and_starts_from_the_event_as_it_came(is_async):
+    def attempt(event, ctx):
+        ctx.output({"attempt": ctx.attempt, "seen": event.attributes["list"].copy()})
+        event.attributes["list"].append("changed")
+        if ctx.attempt < 3:
+            raise TimeoutError
+
+    def sync_handle(self, event, ctx):
+        attempt(event, ctx)
+
+    async def async_handle(self, event, ctx):
+        attempt(event, ctx)
+
+    handler = async_handle if is_async else sync_handle
+    effects = await run(handler, task({"list": ["a"]}), retry=Retry(attempts=3, on=(TimeoutError,), backoff=0))
+    assert effects.failure is None
+    assert [event.output for event in effects.outputs] == [{"attempt": 3, "seen": ["a"]}]
+
+
+async def test_attempts_end():
+    calls = []
+
+    async def handle(self, event, ctx):
+        calls.append(ctx.attempt)
+        raise KeyError("x")
+
+    assert (await run(handle, retry=AT_ONCE)).failure == Failure(DlqReason.ACTION_FAILED, "KeyError: 'x'", 3)
+    assert calls == [1, 2, 3]
+
+
+async def test_only_the_named_exceptions_are_retried():
+    calls = []
+
+    async def handle(self, event, ctx):
+        calls.append(ctx.attempt)
+        raise TimeoutError if ctx.attempt == 1 else ValueError("stop")
+
+    failure = (await run(handle, retry=Retry(attempts=9, on=(TimeoutError,), backoff=0))).failure
+    assert failure == Failure(DlqReason.ACTION_FAILED, "ValueError: stop", 2)
+    assert calls == [1, 2]
+
+
+async def test_the_time_that_a_key_is_held_is_bounded():
+    async def handle(self, event, ctx):
+        raise ValueError("again")
+
+    retry = Retry(attempts=9, backoff=60, jitter=0, max_hold=30)
+    effects = await asyncio.wait_for(run(handle, retry=retry), 5)
+    assert effects.failure.attempts == 1
+
+
+async def test_back_off_waits(monkeypatch):
+    waits = []
+
+    async def no_wait(seconds):
+        waits.append(seconds)
+
+    monkeypatch.setattr("parkway.workers.actions.user.asyncio.sleep", no_wait)
+
+    async def handle(self, event, ctx):
+        raise ValueError("again")
+
+    await run(handle, retry=Retry(attempts=4, backoff=1, factor=2, jitter=0))
+    assert waits == [1, 2, 4]
+
+
+async def test_cancellation_passes():
+    entered = asyncio.Event()
+
+    async def handle(self, event, ctx):
+        entered.set()
+        await asyncio.Event().wait()
+
+    running = asyncio.create_task(run(handle, retry=AT_ONCE))
+    await asyncio.wait_for(entered.wait(), 5)
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+
+
+async def test_a_cancellation_of_the_handlers_own_making_is_a_failure():
+    async def handle(self, event, ctx):
+        child = asyncio.create_task(asyncio.Event().wait())
+        child.cancel()
+        await child
+
+    failure = (await run(handle)).failure
+    assert failure.message == "RuntimeError: the handler awaited something that was cancelled"
+
+
+async def test_an_exit_of_the_handler_ends_no_worker():
+    calls = []
+
+    def handle(self, event, ctx):
+        calls.append(ctx.attempt)
+        raise SystemExit(3)
+
+    assert (await run(handle, retry=AT_ONCE)).failure.message == "SystemExit: 3"
+    assert calls == [1]
+
+
+async def test_stop_iteration_in_a_thread_is_a_failure_and_not_a_hang():
+    def handle(self, event, ctx):
+        next(iter([]))
+
+    failure = (await asyncio.wait_for(run(handle), 10)).failure
+    assert failure.message == "RuntimeError: handle raised StopIteration"
+
+
+async def test_expired_and_failed_go_to_the_dlq():
+    user = make(lambda self, event, ctx: None)
+    assert user.expired(task()).failure == Failure(
+        DlqReason.ACTION_FAILED, "deadline_exceeded: event 'e1' was not handled by its deadline"
+    )
+    assert user.failed(task(), ValueError("bug")).failure == Failure(DlqReason.ACTION_FAILED, "ValueError: bug")

@@ -1,0 +1,50 @@
+import pytest
+from pydantic_ai.models.test import TestModel
+
+from parkway.agents import AgentError, ChatModel, tool
+
+
+@tool
+def lookup(name: str) -> str:
+    return name
+
+
+def shout(text: str) -> str:
+    """Shouts."""
+    return text.upper()
+
+
+def test_defaults_and_sources():
+    model = ChatModel("openai:gpt-5-mini", fallbacks=["anthropic:claude-haiku-4-5"], tools=[lookup, shout])
+    assert model.sources == ("openai:gpt-5-mini", "anthropic:claude-haiku-4-5")
+    assert (model.max_retries, model.max_tool_rounds, model.timeout, model.deadline) == (3, 20, 60.0, 600.0)
+    assert [each.name for each in model.tools] == ["lookup", "shout"]
+    assert model.tools[0] is lookup
+    assert model.settings == {}
+
+
+def test_a_model_or_a_function_that_makes_one():
+    instance = TestModel()
+    assert ChatModel(instance).sources == (instance,)
+    assert ChatModel(lambda: instance).sources[0]() is instance
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"model": "gpt-5"}, "'provider:model'"),
+        ({"model": "openai:"}, "'provider:model'"),
+        ({"model": 3}, "a model name, a pydantic-ai model, or a function"),
+        ({"model": TestModel}, "a model name, a pydantic-ai model, or a function"),
+        ({"model": "a:b", "fallbacks": "c:d"}, r"fallbacks='c:d'\): a list"),
+        ({"model": "a:b", "fallbacks": ["c"]}, "ChatModel\\('c'\\)"),
+        ({"model": "a:b", "max_retries": -1}, "max_retries=-1"),
+        ({"model": "a:b", "timeout": 0}, "timeout=0"),
+        ({"model": "a:b", "deadline": -1.0}, "deadline=-1.0"),
+        ({"model": "a:b", "tools": [lookup, lookup]}, "two are called 'lookup'"),
+        ({"model": "a:b", "tools": ["lookup"]}, "a function or what @tool made of one"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(arguments, message):
+    with pytest.raises(AgentError, match=message):
+        ChatModel(**arguments)

@@ -1,0 +1,110 @@
+import base64
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from parkway.workers.completion import Completion, MapError, decode, encode, largest_span
+
+TOPIC = "abcdefghijklmnopqrstuv"
+
+
+def restored(offset: int, metadata: str) -> Completion:
+    completion, _, ignored = Completion.restore(TOPIC, offset, metadata)
+    assert ignored is None
+    return completion
+
+
+def test_the_watermark_waits_for_the_oldest_record() -> None:
+    completion = Completion(TOPIC, 10)
+    assert [completion.take(offset) for offset in (10, 11, 13)] == [True, True, True]
+    completion.complete([11, 13])
+    offset, metadata = completion.snapshot([], "s", 1)
+    assert offset == 10
+    assert decode(metadata).unfinished == {10}
+    assert completion.snapshot([10], "s", 2)[0] == 14
+
+
+def test_a_restart_skips_what_is_completed_above_the_watermark() -> None:
+    before = Completion(TOPIC, 0)
+    for offset in range(6):
+        before.take(offset)
+    offset, metadata = before.snapshot([1, 2, 4], "s", 7)
+    after = restored(offset, metadata)
+    assert [offset for offset in range(8) if after.take(offset)] == [0, 3, 5, 6, 7]
+
+
+def test_a_second_restart_before_everything_was_taken_again_forgets_nothing() -> None:
+    first = Completion(TOPIC, 0)
+    for offset in range(10):
+        first.take(offset)
+    second = restored(*first.snapshot([0, 1, 2, 5, 6, 8], "s", 1))
+    assert second.take(3)
+    third = restored(*second.snapshot([3], "s", 2))
+    assert [offset for offset in range(11) if third.take(offset)] == [4, 7, 9, 10]
+
+
+@pytest.mark.parametrize(
+    ("offset", "topic", "reason"),
+    [(5, TOPIC, "base"), (0, "another-topic-id", "topic id")],
+)
+def test_a_map_of_another_offset_or_topic_is_ignored(offset: int, topic: str, reason: str) -> None:
+    metadata = encode(TOPIC, 0, 4, "s", 3, [0])
+    completion, number, ignored = Completion.restore(topic, offset, metadata)
+    assert number == 0
+    assert ignored is not None
+    assert reason in ignored
+    assert completion.take(offset)
+
+
+@given(st.sets(st.integers(0, 3000)), st.integers(0, 2**40), st.integers(0, 4000))
+def test_encoding_round_trip(unfinished: set[int], base: int, extra: int) -> None:
+    offsets = {base + offset for offset in unfinished}
+    end = max(offsets, default=base) + 1 + extra
+    found = decode(encode(TOPIC, base, end, "stamp", 12, offsets))
+    assert (found.topic_id, found.base, found.span, found.stamp, found.number) == (TOPIC, base, end - base, "stamp", 12)
+    assert found.unfinished == offsets
+
+
+@given(st.integers(0, 2**63 - 1), st.data())
+def test_the_longest_map_fits(base: int, data: st.DataObject) -> None:
+    limit = 4096
+    span = largest_span(limit)
+    noise = data.draw(st.binary(min_size=span // 8, max_size=span // 8))
+    unfinished = [base + i * 8 + b for i, byte in enumerate(noise) for b in range(8) if byte >> b & 1]
+    metadata = encode(TOPIC, base, base + span, "0123456789abcdef", 2**40, unfinished)
+    assert len(metadata) <= limit
+
+
+@given(st.text(max_size=200) | st.binary(max_size=60).map(lambda b: "1;t;0;s;1;9;z" + base64.b64encode(b).decode()))
+def test_what_is_no_map_raises_map_error(text: str) -> None:
+    try:
+        decode(text)
+    except MapError:
+        pass
+
+
+@given(st.lists(st.integers(0, 3), min_size=1, max_size=60), st.randoms(use_true_random=False))
+def test_every_record_completes_once_over_restarts(script: list[int], random: object) -> None:
+    """Take, complete and commit in any order, crash and restore: nothing is lost, nothing completed runs again."""
+    committed: set[int] = set()
+    completion, offset, metadata, running = Completion(TOPIC, 0), 0, "", []
+    position = 0
+    for step in script:
+        if step in (0, 1):
+            for _ in range(5):
+                if completion.take(position):
+                    assert position not in committed
+                    running.append(position)
+                position += 1
+        elif step == 2 and running:
+            random.shuffle(running)
+            done, running = running[: len(running) // 2 + 1], running[len(running) // 2 + 1 :]
+            offset, metadata = completion.snapshot(done, "s", 1)
+            completion.complete(done)
+            committed.update(done)
+        else:
+            completion, running, position = restored(offset, metadata), [], offset
+    completion, position = restored(offset, metadata), offset
+    again = {o for o in range(position, 400) if completion.take(o)}
+    assert again == set(range(400)) - committed

@@ -1,0 +1,73 @@
+"""What the author of an agent imports. No Kafka."""
+
+from parkway.agents.action import ActionSpec, action
+from parkway.agents.agent import Agent, Definition, definition_of, running
+from parkway.agents.build import build_plan
+from parkway.agents.chat_model import ChatModel, ModelSource
+from parkway.agents.context import Context
+from parkway.agents.errors import AgentError, ContextError, ToolArgumentsError
+from parkway.agents.load import load_agent
+from parkway.agents.retry import Retry
+from parkway.agents.tool import Tool, tool
+from parkway.schemas.event_types import EventType
+from parkway.schemas.events import (
+    ApprovalRequestEvent,
+    ApprovalResponseEvent,
+    CancelRequestEvent,
+    ChatFailedError,
+    ChatRequestEvent,
+    ChatResponseEvent,
+    ContextRetrievalRequestEvent,
+    ContextRetrievalResponseEvent,
+    DecisionRequestEvent,
+    DecisionResponseEvent,
+    Event,
+    EventError,
+    InputEvent,
+    OutputEvent,
+    ToolRequestEvent,
+    ToolResponseEvent,
+    ToolResult,
+)
+from parkway.schemas.messages import ChatMessage, FunctionCall, ToolCall
+
+__all__ = [
+    "ActionSpec",
+    "Agent",
+    "AgentError",
+    "ApprovalRequestEvent",
+    "ApprovalResponseEvent",
+    "CancelRequestEvent",
+    "ChatFailedError",
+    "ChatMessage",
+    "ChatModel",
+    "ChatRequestEvent",
+    "ChatResponseEvent",
+    "Context",
+    "ContextError",
+    "ContextRetrievalRequestEvent",
+    "ContextRetrievalResponseEvent",
+    "DecisionRequestEvent",
+    "DecisionResponseEvent",
+    "Definition",
+    "Event",
+    "EventError",
+    "EventType",
+    "FunctionCall",
+    "InputEvent",
+    "ModelSource",
+    "OutputEvent",
+    "Retry",
+    "Tool",
+    "ToolArgumentsError",
+    "ToolCall",
+    "ToolRequestEvent",
+    "ToolResponseEvent",
+    "ToolResult",
+    "action",
+    "build_plan",
+    "definition_of",
+    "load_agent",
+    "running",
+    "tool",
+]

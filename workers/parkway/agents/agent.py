@@ -1,0 +1,111 @@
+"""`Agent`: the base class, and what a class body says about an agent."""
+
+import inspect
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from parkway.agents.action import ActionSpec, options_of, spec_of
+from parkway.agents.chat_model import ChatModel
+from parkway.agents.errors import AgentError
+from parkway.agents.tool import Tool
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """What a class says: user actions in class order, chat models by attribute, tools by name."""
+
+    agent: str
+    actions: tuple[ActionSpec, ...]
+    chat_models: dict[str, ChatModel]
+    tools: dict[str, Tool[..., Any]]
+
+    def action(self, name: str) -> ActionSpec | None:
+        """The user action of that name, or None."""
+        return next((spec for spec in self.actions if spec.name == name), None)
+
+
+class Agent:
+    """Base class of agents: methods with `@action`, and resources as class attributes.
+
+    One instance serves a process, and its methods may run at the same time. Raises AgentError when the
+    class is made, for two actions of one name and the like.
+    """
+
+    __parkway__: ClassVar[Definition]
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        cls.__parkway__ = _definition(cls)
+
+    async def lifespan(self) -> AsyncIterator[None]:
+        """Override to open what all handlers share before the `yield`, and to close it after it."""
+        yield
+
+
+def definition_of(agent: type[Agent] | Agent) -> Definition:
+    """What the agent's class says. Raises AgentError for `Agent` itself."""
+    cls = agent if isinstance(agent, type) else type(agent)
+    if cls is Agent:
+        raise AgentError("Agent is the base class: write class MyAgent(Agent) with a method under @action")
+    return cls.__parkway__
+
+
+def running(agent: Agent) -> AbstractAsyncContextManager[None]:
+    """Give the agent's lifespan as a context manager, for `async with` around a worker's work."""
+    return asynccontextmanager(agent.lifespan)()
+
+
+def _definition(cls: type[Agent]) -> Definition:
+    if not inspect.isasyncgenfunction(cls.lifespan):
+        raise AgentError(f"{cls.__name__}.lifespan: write async def lifespan(self) with one yield, and no decorator")
+    members = _members(cls)
+    chat_models = {name: value for name, value in members.items() if isinstance(value, ChatModel)}
+    return Definition(
+        agent=cls.__name__,
+        actions=_actions(cls, members),
+        chat_models=chat_models,
+        tools=_tools(cls, members, chat_models),
+    )
+
+
+def _members(cls: type[Agent]) -> dict[str, Any]:
+    """Class attributes in the order in which they were first defined, base classes first."""
+    members: dict[str, Any] = {}
+    for base in reversed(cls.__mro__):
+        for name, value in vars(base).items():
+            if callable(value) and options_of(value) is None and options_of(members.get(name)) is not None:
+                raise AgentError(
+                    f"{base.__name__}.{name} overrides an action without being one: repeat its @action(...) "
+                    f"above it, or write {name} = None to drop the action"
+                )
+            members[name] = value
+    return members
+
+
+def _actions(cls: type[Agent], members: dict[str, Any]) -> tuple[ActionSpec, ...]:
+    by_name: dict[str, ActionSpec] = {}
+    for method, value in members.items():
+        options = options_of(value)
+        if options is None:
+            continue
+        spec = spec_of(cls.__name__, method, value, options)
+        if spec.name in by_name:
+            raise AgentError(
+                f"{by_name[spec.name].where} and {spec.where} are both action {spec.name!r}; "
+                f"write @action(..., name='other-name') above one of them"
+            )
+        by_name[spec.name] = spec
+    return tuple(by_name.values())
+
+
+def _tools(cls: type[Agent], members: dict[str, Any], chat_models: dict[str, ChatModel]) -> dict[str, Tool[..., Any]]:
+    tools: dict[str, Tool[..., Any]] = {}
+    given = [value for value in members.values() if isinstance(value, Tool)]
+    given += [each for model in chat_models.values() for each in model.tools]
+    for each in given:
+        known = tools.setdefault(each.name, each)
+        if known.function is not each.function:
+            raise AgentError(f"{cls.__name__}: two tools are called {each.name!r}; write @tool(name=...) above one")
+    return tools

@@ -1,0 +1,51 @@
+"""`parkway plan build`: from an agent to the plan that a router needs."""
+
+from pydantic import ValidationError
+
+from parkway.agents.agent import Agent, Definition, definition_of
+from parkway.agents.errors import AgentError
+from parkway.agents.triggers import accepted_types, planned_triggers
+from parkway.schemas.event_types import DEFAULT_ACCEPTS, EventType
+from parkway.schemas.plan import ActionPlan, Plan
+
+
+def build_plan(agent: type[Agent] | Agent, source: str) -> Plan:
+    """Make the plan of an agent; `source` is the MODULE:AGENT it came from.
+
+    The class is enough: nothing is instantiated, no model is opened, no secret is read. Raises AgentError
+    that names the action, the trigger and the reason.
+    """
+    definition = definition_of(agent)
+    actions: list[ActionPlan] = []
+    accepts = list(DEFAULT_ACCEPTS)
+    for spec in definition.actions:
+        triggers = planned_triggers(spec)
+        accepts += accepted_types(spec, triggers)
+        actions.append(ActionPlan(name=spec.name, triggers=tuple(trigger.text for trigger in triggers)))
+    actions += _built_in_actions(definition)
+    if not actions:
+        raise AgentError(f"{source}: {definition.agent} has no actions; add a method with @action, or a ChatModel")
+    try:
+        plan = Plan(agent=source, actions=tuple(actions), accepts=tuple(dict.fromkeys(accepts)))
+    except ValidationError as error:
+        raise AgentError(f"{source}: {error.errors()[0]['msg']}") from error
+    return plan.with_build()
+
+
+def _built_in_actions(definition: Definition) -> list[ActionPlan]:
+    actions = []
+    if definition.chat_models:
+        actions.append(
+            ActionPlan(
+                name="chat",
+                triggers=(EventType.ChatRequestEvent,),
+                # Without tools as well: a chat that was parked before they were removed must still end.
+                resumed_by=(EventType.ToolResponseEvent,),
+                answers=(EventType.ChatRequestEvent,),
+            )
+        )
+    if definition.tools:
+        actions.append(
+            ActionPlan(name="tool", triggers=(EventType.ToolRequestEvent,), answers=(EventType.ToolRequestEvent,))
+        )
+    return actions

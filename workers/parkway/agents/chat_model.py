@@ -1,0 +1,83 @@
+"""`ChatModel`: the resource that answers chat requests, with its tools and its patience."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+from pydantic_ai.models import Model
+from pydantic_ai.settings import ModelSettings
+
+from parkway.agents.errors import AgentError
+from parkway.agents.tool import Tool, as_tool
+
+ModelSource: TypeAlias = str | Model | Callable[[], Model]
+"""A pydantic-ai model name such as `openai:gpt-5-mini`, a model, or a function that makes one."""
+
+
+class ChatModel:
+    """A chat model of an agent; a chat request names it by its attribute in the agent's class.
+
+    `fallbacks` are tried in order when `model` fails for good. `settings` are pydantic-ai's model settings
+    (`temperature`, `max_tokens` ...). `max_retries` counts the further attempts per model call, `timeout` is
+    the time of one call and `deadline` that of a whole request without a deadline of its own, both in
+    seconds. Nothing here needs a secret or a network: the models are opened when a worker starts.
+    """
+
+    def __init__(
+        self,
+        model: ModelSource,
+        *,
+        instructions: str | None = None,
+        tools: Sequence[Tool[..., Any] | Callable[..., Any]] = (),
+        fallbacks: Sequence[ModelSource] = (),
+        settings: ModelSettings | None = None,
+        max_retries: int = 3,
+        max_tool_rounds: int = 20,
+        timeout: float = 60.0,
+        deadline: float = 600.0,
+    ) -> None:
+        """Raise AgentError for values that make no sense."""
+        if isinstance(fallbacks, str):
+            raise AgentError(f"ChatModel(fallbacks={fallbacks!r}): a list, such as [{fallbacks!r}]")
+        self.model = model
+        self.instructions = instructions
+        self.tools: tuple[Tool[..., Any], ...] = tuple(as_tool(each) for each in tools)
+        self.fallbacks: tuple[ModelSource, ...] = tuple(fallbacks)
+        self.settings = settings if settings is not None else ModelSettings()
+        self.max_retries = max_retries
+        self.max_tool_rounds = max_tool_rounds
+        self.timeout = timeout
+        self.deadline = deadline
+        self._check()
+
+    def __repr__(self) -> str:
+        return f"ChatModel({self.model!r})"
+
+    @property
+    def sources(self) -> tuple[ModelSource, ...]:
+        """The model and its fallbacks, in the order in which they are tried."""
+        return (self.model, *self.fallbacks)
+
+    def _check(self) -> None:
+        for source in self.sources:
+            _check_source(source)
+        for name in ("max_retries", "max_tool_rounds"):
+            if getattr(self, name) < 0:
+                raise AgentError(f"ChatModel({name}={getattr(self, name)}): 0 or more")
+        for name in ("timeout", "deadline"):
+            if getattr(self, name) <= 0:
+                raise AgentError(f"ChatModel({name}={getattr(self, name)}): seconds, more than 0")
+        names = [each.name for each in self.tools]
+        for name in names:
+            if names.count(name) > 1:
+                raise AgentError(f"ChatModel(tools=...): two are called {name!r}; write @tool(name=...)")
+
+
+def _check_source(source: object) -> None:
+    if isinstance(source, str):
+        provider, _, name = source.partition(":")
+        if source != "test" and not (provider and name):
+            raise AgentError(f"ChatModel({source!r}): a model name is 'provider:model', such as 'openai:gpt-5-mini'")
+    elif not isinstance(source, Model) and (isinstance(source, type) or not callable(source)):
+        raise AgentError(
+            f"ChatModel({source!r}): a model name, a pydantic-ai model, or a function without parameters that makes one"
+        )

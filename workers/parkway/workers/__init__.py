@@ -1,0 +1,1 @@
+"""The machinery that runs actions: consumers, committer, parked store. Users import `parkway.agents`."""

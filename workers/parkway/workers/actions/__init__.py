@@ -1,0 +1,1 @@
+"""The actions. Each returns effects and never touches Kafka."""

@@ -1,0 +1,91 @@
+"""The partitions of one epoch, and what is known of each. Used on the event loop only."""
+
+from collections import deque
+from collections.abc import Iterable, Mapping
+
+from confluent_kafka import TopicPartition
+
+from parkway.schemas.topics import Topics
+from parkway.workers.completion import Completion
+from parkway.workers.parked import ParkedIndex
+from parkway.workers.restore import Restored
+from parkway.workers.work import Epoch, Lane, Result, Work
+
+
+class Partition:
+    """One partition: completed offsets of both lanes, the parked index, and works that wait for something."""
+
+    def __init__(self, number: int, restored: Restored, action: str, topics: Topics) -> None:
+        self.number = number
+        self.parked = ParkedIndex()
+        for request_id, entry in restored.entries.items():
+            self.parked.load(request_id, entry)
+        self.behind_key: dict[bytes, deque[Work]] = {}  # a key that is busy, and the records behind it
+        self.behind_commit: dict[str, list[Work]] = {}  # responses that met a committing entry
+        self._lanes: dict[Lane, tuple[str, Completion]] = {Lane.NEW: (topics.action(action), restored.action)}
+        if restored.resume is not None:
+            self._lanes[Lane.RESUME] = (topics.resume(action), restored.resume)
+        self._committed = {lane: completion.watermark for lane, (_, completion) in self._lanes.items()}
+        self._sent = dict(self._committed)  # by the newest transaction
+        self._transactions = restored.number
+
+    def completion(self, lane: Lane) -> Completion:
+        return self._lanes[lane][1]
+
+    def span(self) -> int:
+        """The longest stretch of offsets that a map of this partition has to hold."""
+        return max(completion.span for _, completion in self._lanes.values())
+
+    def open_records(self) -> int:
+        return sum(len(completion) for _, completion in self._lanes.values())
+
+    def moved_without_work(self) -> bool:
+        """Has the position passed control records that no transaction has committed yet?"""
+        return any(
+            len(completion) == 0 and completion.watermark > self._committed[lane]
+            for lane, (_, completion) in self._lanes.items()
+        )
+
+    def offsets(self, completed: Mapping[Lane, Iterable[int]], stamp: str) -> list[TopicPartition]:
+        """What a transaction commits for this partition: both lanes, even when nothing advanced.
+
+        Without it the transaction would not be fenced. The number grows with every transaction.
+        """
+        self._transactions += 1
+        commits = []
+        for lane, (topic, completion) in self._lanes.items():
+            offset, metadata = completion.snapshot(set(completed.get(lane, ())), stamp, self._transactions)
+            self._sent[lane] = offset
+            commits.append(TopicPartition(topic, self.number, offset, metadata))
+        return commits
+
+    def committed(self, completed: Mapping[Lane, Iterable[int]]) -> None:
+        """The newest transaction has committed; it completed these."""
+        self._committed = dict(self._sent)
+        for lane, (_, completion) in self._lanes.items():
+            completion.complete(set(completed.get(lane, ())))
+
+
+class Assignment:
+    """One epoch's partitions, restored and started."""
+
+    def __init__(self, epoch: Epoch, partitions: Mapping[int, Partition]) -> None:
+        self.epoch = epoch
+        self.partitions = dict(partitions)
+
+    def parked(self) -> int:
+        """Requests that wait for a continuation."""
+        return sum(len(partition.parked) for partition in self.partitions.values())
+
+    def span(self) -> int:
+        return max((partition.span() for partition in self.partitions.values()), default=0)
+
+
+def completed_offsets(results: Iterable[Result]) -> dict[int, dict[Lane, set[int]]]:
+    """Per touched partition and lane: the offsets that these results complete."""
+    completed: dict[int, dict[Lane, set[int]]] = {}
+    for result in results:
+        lanes = completed.setdefault(result.partition, {})
+        if result.work is not None:
+            lanes.setdefault(result.work.lane, set()).add(result.work.record.offset)
+    return completed

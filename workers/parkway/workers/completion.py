@@ -1,0 +1,150 @@
+"""Which records of one partition are completed, in the form that fits an offset commit (DESIGN 7.1).
+
+Records complete in any order. What is committed is the low watermark, and in the metadata string beside it a
+map of the offsets above it that are completed too. A restart skips those. The string carries the topic's
+id, the owner's stamp (random per assignment) and a number that grows with every transaction, so that an
+owner can tell its own commits from another's.
+"""
+
+import base64
+import zlib
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Final, Self
+
+VERSION: Final = "1"
+# Everything in the string but the bitmap: version, topic id, base, stamp, number, span, separators.
+_FIXED_BYTES: Final = 150
+
+
+class MapError(ValueError):
+    """A metadata string that is no map of ours."""
+
+
+@dataclass(frozen=True, slots=True)
+class CommittedMap:
+    """A decoded metadata string. Of [base, base + span) the offsets in `unfinished` are to be run (again)."""
+
+    topic_id: str
+    base: int
+    span: int
+    stamp: str
+    number: int
+    unfinished: frozenset[int]
+
+
+def largest_span(metadata_bytes: int) -> int:
+    """How many offsets a map in `metadata_bytes` can span, in its longest encoded form (a plain bitmap)."""
+    return max(1, (metadata_bytes - _FIXED_BYTES) // 4 * 3 * 8)
+
+
+def encode(topic_id: str, base: int, end: int, stamp: str, number: int, unfinished: Collection[int]) -> str:
+    """The metadata string for the offsets [base, end); `unfinished` ones lie in that range."""
+    bits = bytearray((end - base + 7) // 8)
+    for offset in unfinished:
+        position = offset - base
+        bits[position >> 3] |= 1 << (position & 7)
+    plain = bytes(bits).rstrip(b"\0")
+    packed = zlib.compress(plain, 6)
+    form, body = ("z", packed) if len(packed) < len(plain) else ("b", plain)
+    text = base64.b64encode(body).decode()
+    return f"{VERSION};{topic_id};{base};{stamp};{number};{end - base};{form}{text}"
+
+
+def decode(text: str) -> CommittedMap:
+    """Read what `encode` wrote. Raises MapError for anything else, whatever it is."""
+    parts = text.split(";")
+    if len(parts) != 7 or parts[0] != VERSION:
+        raise MapError(f"not a map of version {VERSION}: {text[:60]!r}")
+    _, topic_id, base_text, stamp, number_text, span_text, coded = parts
+    try:
+        base, number, span = int(base_text), int(number_text), int(span_text)
+        body = base64.b64decode(coded[1:], validate=True)
+        if coded[:1] == "z":
+            unpack = zlib.decompressobj()
+            body = unpack.decompress(body, span // 8 + 2)
+        elif coded[:1] != "b":
+            raise MapError(f"unknown form {coded[:1]!r}")
+    except (ValueError, zlib.error) as error:
+        raise MapError(f"broken map {text[:60]!r}: {error}") from None
+    unfinished = frozenset(
+        base + index * 8 + bit for index, byte in enumerate(body) if byte for bit in range(8) if byte >> bit & 1
+    )
+    if span < 0 or any(offset >= base + span for offset in unfinished):
+        raise MapError(f"broken map {text[:60]!r}: an offset beyond its span")
+    return CommittedMap(topic_id, base, span, stamp, number, unfinished)
+
+
+class Completion:
+    """The open offsets of one partition of one topic, in this assignment. Used on the event loop only.
+
+    `next` is where taking goes on: everything below it was taken, was skipped, or is a gap in the log.
+    """
+
+    def __init__(self, topic_id: str, base: int, restored: CommittedMap | None = None) -> None:
+        self.topic_id = topic_id
+        self.next = base
+        self._open: dict[int, None] = {}  # in the order taken, which is the order of offsets
+        self._redo = restored.unfinished if restored else frozenset()
+        self._redo_end = restored.base + restored.span if restored else base
+
+    @classmethod
+    def restore(cls, topic_id: str, committed: int, metadata: str | None) -> tuple[Self, int, str | None]:
+        """From a committed offset and its metadata: the completion, the map's number, and why it was ignored.
+
+        A map whose base is not the committed offset, or whose topic is another (offsets reset by a tool, or
+        mirrored to another cluster), is ignored.
+        """
+        if not metadata:
+            return cls(topic_id, committed), 0, None
+        try:
+            found = decode(metadata)
+        except MapError as error:
+            return cls(topic_id, committed), 0, str(error)
+        if found.base != committed:
+            return cls(topic_id, committed), 0, f"its base is {found.base}, the committed offset {committed}"
+        if found.topic_id != topic_id:
+            return cls(topic_id, committed), 0, f"it belongs to topic id {found.topic_id}, not {topic_id}"
+        return cls(topic_id, committed, found), found.number, None
+
+    @property
+    def watermark(self) -> int:
+        """The lowest offset that is not completed."""
+        return next(iter(self._open), self.next)
+
+    @property
+    def span(self) -> int:
+        """Offsets between the watermark and the newest one taken."""
+        return max(self.next, self._redo_end) - self.watermark
+
+    def take(self, offset: int) -> bool:
+        """A record was taken. False: it is completed already (or taken already) and must be skipped."""
+        if offset < self.next:
+            return False
+        self.next = offset + 1
+        if offset < self._redo_end and offset not in self._redo:
+            return False
+        self._open[offset] = None
+        return True
+
+    def advance(self, position: int) -> None:
+        """The consumer has passed control records up to `position`."""
+        self.next = max(self.next, position)
+
+    def complete(self, offsets: Collection[int]) -> None:
+        """These are committed."""
+        for offset in offsets:
+            self._open.pop(offset, None)
+
+    def snapshot(self, completed: Collection[int], stamp: str, number: int) -> tuple[int, str]:
+        """Offset and metadata string to commit, when `completed` are completed in that transaction too."""
+        gone = set(completed)
+        unfinished = [offset for offset in self._open if offset not in gone]
+        # What an earlier owner left open and this one has not taken again yet.
+        unfinished += [offset for offset in self._redo if offset >= self.next]
+        end = max(self.next, self._redo_end)
+        base = min(unfinished, default=end)
+        return base, encode(self.topic_id, base, end, stamp, number, unfinished)
+
+    def __len__(self) -> int:
+        return len(self._open)

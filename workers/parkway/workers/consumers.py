@@ -1,0 +1,282 @@
+"""The two consumer threads of an action: the group's, and the one for `resume` (DESIGN 3 and 7.1).
+
+One thread per consumer: every call on a `Consumer` runs on its thread. Others post commands, or use what the
+callbacks captured. What is taken goes to the event loop with the epoch that it was taken in.
+
+Back-pressure: a thread that may take nothing stops consuming, and pauses only after a second of that
+(librdkafka needs up to a second to wake up from a pause); a paused one goes on polling, so that a slow handler
+never costs group membership.
+"""
+
+import asyncio
+import queue
+import threading
+import time
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any, Final, Protocol
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
+
+from parkway.runtime.logs import get_logger
+from parkway.runtime.records import Incoming, incoming
+from parkway.workers.work import Epoch, Lane
+
+_POLL: Final = 0.05
+_BATCH: Final = 500
+_PAUSE_AFTER: Final = 1.0
+
+
+class Listener(Protocol):
+    """Where a consumer thread reports. All but `crashed` run on the event loop."""
+
+    def assigned(self, epoch: Epoch, partitions: Sequence[int]) -> None: ...
+
+    def revoked(self, *, lost: bool) -> Coroutine[Any, Any, None]:
+        """Returns when nothing of the epoch is in a transaction any more; the callback waits for it."""
+        ...
+
+    def taken(self, epoch: Epoch, lane: Lane, records: Sequence[Incoming]) -> None: ...
+
+    def positions(self, epoch: Epoch, lane: Lane, positions: Sequence[tuple[int, int]]) -> None:
+        """(partition, position) pairs of an idle consumer, past trailing control records."""
+        ...
+
+    def crashed(self, error: BaseException) -> None: ...
+
+
+class ConsumerThread(threading.Thread):
+    """What both threads share: commands, back-pressure, the take. Subclasses say where partitions come from."""
+
+    lane: Lane
+
+    def __init__(self, name: str, consumer: Consumer, loop: asyncio.AbstractEventLoop, listener: Listener) -> None:
+        super().__init__(name=name, daemon=True)
+        self._consumer = consumer
+        self._loop = loop
+        self._listener = listener
+        self._commands: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
+        self._stopping = threading.Event()
+        self._log = get_logger("consumer").bind(consumer=name)
+        self._epoch: Epoch | None = None  # this thread's view; None: nothing may be taken
+        self._partitions: list[TopicPartition] = []  # being fetched
+        self._wanted = 0
+        self._busy = False  # took something since the last idle report
+        self._paused = False
+        self._blocked_since: float | None = None
+
+    def want(self, records: int) -> None:
+        """From any thread: how many more records the event loop would take now."""
+        woken = self._wanted <= 0 < records
+        self._wanted = records
+        if woken:
+            self._commands.put(_nothing)
+
+    def stop(self) -> None:
+        """From any thread: close the consumer (a group one leaves its group) and end. Join afterwards."""
+        self._stopping.set()
+        self._commands.put(_nothing)
+
+    def run(self) -> None:
+        try:
+            self._open()
+            while not self._stopping.is_set():
+                self._step()
+            self._consumer.close()
+        except BaseException as error:
+            self._log.exception("consumer_thread_failed")
+            self._listener.crashed(error)
+
+    def _open(self) -> None:
+        """Begin, on this thread."""
+
+    def _step(self) -> None:
+        self._run_commands()
+        if self._wanted > 0:
+            self._unblock()
+            self._take()
+        else:
+            self._wait_blocked()
+
+    def _run_commands(self, timeout: float | None = None) -> None:
+        try:
+            if timeout is not None:
+                self._commands.get(timeout=timeout)()
+            while True:
+                self._commands.get_nowait()()
+        except queue.Empty:
+            return
+
+    def _wait_blocked(self) -> None:
+        now = time.monotonic()
+        if self._blocked_since is None:
+            self._blocked_since = now
+        if now - self._blocked_since < _PAUSE_AFTER:
+            self._run_commands(timeout=_POLL)
+            return
+        if self._partitions and not self._paused:
+            self._consumer.pause(self._partitions)
+            self._paused = True
+        self._deliver(self._poll())  # serves the group; a record that was on its way is taken all the same
+
+    def _unblock(self) -> None:
+        self._blocked_since = None
+        if self._paused:
+            self._consumer.resume(self._partitions)
+            self._paused = False
+
+    def _assign(self, partitions: list[TopicPartition]) -> None:
+        self._consumer.assign(partitions)
+        self._partitions = partitions
+        self._paused = False
+        self._busy = False
+
+    def _take(self) -> None:
+        messages = self._poll()
+        if messages and self._epoch is not None:
+            room = min(_BATCH, self._wanted) - 1
+            if room > 0:
+                epoch = self._epoch
+                more = self._consumer.consume(room, 0)
+                if self._epoch is not epoch:
+                    return  # a rebalance ran inside the call: all of these are of an epoch that has ended
+                messages += more
+        self._deliver(messages)
+
+    def _poll(self) -> list[Message]:
+        epoch = self._epoch
+        message = self._consumer.poll(_POLL)
+        if message is None:
+            self._report_idle()
+            return []
+        return [message] if self._epoch is epoch else []
+
+    def _deliver(self, messages: Sequence[Message]) -> None:
+        records = []
+        for message in messages:
+            error = message.error()
+            if error is None:
+                records.append(incoming(message))
+            else:
+                self._on_error(error)
+        if records and self._epoch is not None:
+            self._busy = True
+            self._wanted -= len(records)
+            self._loop.call_soon_threadsafe(self._listener.taken, self._epoch, self.lane, records)
+
+    def _report_idle(self) -> None:
+        if not self._busy or self._epoch is None:
+            return
+        self._busy = False
+        positions = [
+            (position.partition, position.offset)
+            for position in self._consumer.position(self._partitions)
+            if position.offset >= 0
+        ]
+        self._loop.call_soon_threadsafe(self._listener.positions, self._epoch, self.lane, positions)
+
+    def _on_error(self, error: KafkaError) -> None:
+        if error.fatal() or error.code() in (
+            KafkaError.TOPIC_AUTHORIZATION_FAILED,
+            KafkaError.GROUP_AUTHORIZATION_FAILED,
+        ):
+            raise KafkaException(error)
+        self._log.warning("consumer_error", code=error.name(), detail=error.str())
+
+
+class GroupConsumer(ConsumerThread):
+    """Owns the group's consumer: epochs begin and end here.
+
+    After an assignment nothing is fetched until `start` says where: the restore comes first.
+    """
+
+    lane = Lane.NEW
+
+    def __init__(
+        self, name: str, consumer: Consumer, topic: str, loop: asyncio.AbstractEventLoop, listener: Listener
+    ) -> None:
+        super().__init__(name, consumer, loop, listener)
+        self._topic = topic
+        self._epochs = 0
+
+    def start_taking(self, epoch: Epoch, offsets: Sequence[tuple[int, int]]) -> None:
+        """From any thread: fetch (partition, offset) pairs, if that epoch is still on."""
+
+        def command() -> None:
+            if self._epoch is epoch:
+                self._assign([TopicPartition(self._topic, partition, offset) for partition, offset in offsets])
+
+        self._commands.put(command)
+
+    def _open(self) -> None:
+        self._consumer.subscribe(
+            [self._topic], on_assign=self._on_assign, on_revoke=self._on_revoke, on_lost=self._on_lost
+        )
+
+    def _on_assign(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
+        self._epochs += 1
+        self._assign([])
+        self._epoch = Epoch(self._epochs, consumer.consumer_group_metadata())
+        owned = sorted(partition.partition for partition in partitions)
+        self._loop.call_soon_threadsafe(self._listener.assigned, self._epoch, owned)
+
+    def _on_revoke(self, _consumer: Consumer, _partitions: list[TopicPartition]) -> None:
+        self._end_epoch(lost=False)
+
+    def _on_lost(self, _consumer: Consumer, _partitions: list[TopicPartition]) -> None:
+        self._end_epoch(lost=True)
+
+    def _end_epoch(self, *, lost: bool) -> None:
+        """Waits until the committer is outside its transaction: after this another owner may begin."""
+        self._epoch = None
+        asyncio.run_coroutine_threadsafe(self._listener.revoked(lost=lost), self._loop).result()
+        self._consumer.unassign()
+        self._partitions = []
+        self._paused = self._busy = False
+
+
+class ResumeConsumer(ConsumerThread):
+    """Owns the manually assigned consumer of `resume`, for the partitions that the group consumer owns."""
+
+    lane = Lane.RESUME
+
+    def __init__(
+        self, name: str, consumer: Consumer, topic: str, loop: asyncio.AbstractEventLoop, listener: Listener
+    ) -> None:
+        super().__init__(name, consumer, loop, listener)
+        self._topic = topic
+
+    def start_taking(self, epoch: Epoch, offsets: Sequence[tuple[int, int]]) -> None:
+        """From any thread: fetch (partition, offset) pairs for that epoch."""
+
+        def command() -> None:
+            self._epoch = epoch
+            self._assign([TopicPartition(self._topic, partition, offset) for partition, offset in offsets])
+
+        self._commands.put(command)
+
+    async def end_epoch(self) -> None:
+        """Returns when nothing is assigned any more."""
+        done: asyncio.Future[None] = self._loop.create_future()
+
+        def command() -> None:
+            self._epoch = None
+            self._assign([])
+            self._loop.call_soon_threadsafe(_set_done, done)
+
+        self._commands.put(command)
+        await done
+
+    def _step(self) -> None:
+        if self._epoch is None:
+            self._run_commands(timeout=0.5)
+        else:
+            super()._step()
+
+
+def _nothing() -> None:
+    """A command that only wakes the thread."""
+
+
+def _set_done(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)

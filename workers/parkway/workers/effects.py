@@ -1,0 +1,88 @@
+"""What an action gives back: effects that the committer carries out in one transaction."""
+
+from collections.abc import Awaitable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from parkway.schemas.events import Event
+from parkway.schemas.parked import ParkedRecord
+
+
+class ParkedTooLargeError(Exception):
+    """`Action.failed` gets this when a request outgrew the limit of a parked record."""
+
+
+class UndeliverableError(Exception):
+    """`Action.failed` gets this when Kafka refused the records of a result."""
+
+
+@dataclass(frozen=True, slots=True)
+class Park:
+    """Write the request's parked record; it waits for the response to the tool request `waits_for`.
+
+    `state` is the action's own JSON; what else a parked record holds is known to the machinery. `deadline`
+    (ms since 1970) is the request's: after it a sweep ends the request, and it bounds what is done for it.
+    """
+
+    waits_for: str
+    pending_calls: tuple[str, ...]
+    state: Mapping[str, Any]
+    round: int
+    deadline: int
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """The record goes to the DLQ: it has no failed form, or the user's code raised after its retries."""
+
+    reason: str
+    message: str
+    attempts: int = 1
+
+
+@dataclass(slots=True)
+class Effects:
+    """Everything that one handled record causes. At most one of `response`, `park` and `failure` is set.
+
+    `events` go to `<ns>.events`, `outputs` to `<ns>.outputs`. `response` is the terminal response of a
+    request: it goes to `outputs` (or the reply topic) when the request came from outside, else to `events`,
+    and deletes the request's parked record.
+    """
+
+    events: list[Event] = field(default_factory=list)
+    outputs: list[Event] = field(default_factory=list)
+    response: Event | None = None
+    park: Park | None = None
+    failure: Failure | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One record for an action. `event` is the decoded JSON object.
+
+    `deadline` is in milliseconds since 1970 (UTC). `parked` is set when `event` resumes something.
+    `record_key` is the record's Kafka key.
+    """
+
+    event: Mapping[str, Any]
+    deadline: int
+    parked: ParkedRecord | None = None
+    record_key: bytes | None = None
+
+
+class Action(Protocol):
+    """The code behind one action. Runs on the event loop; many calls at once."""
+
+    name: str
+
+    def handle(self, task: Task) -> Awaitable[Effects]:
+        """Handle new work, or go on with `task.parked`. Raises only what is a bug, and CancelledError."""
+        ...
+
+    def expired(self, task: Task) -> Effects:
+        """The failed response (`deadline_exceeded`) of a request whose time is over, parked or not."""
+        ...
+
+    def failed(self, task: Task, error: Exception) -> Effects:
+        """The failed response, or the failure, for an exception that `handle` let out (`internal`)."""
+        ...

@@ -1,0 +1,132 @@
+"""From effects to records: topics, headers, lineage. One place decides where what an action sends goes."""
+
+import base64
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from parkway.runtime import metrics
+from parkway.runtime.dlq import dead_letter
+from parkway.runtime.records import Incoming, Record
+from parkway.schemas import headers
+from parkway.schemas.events import Event
+from parkway.schemas.headers import Headers
+from parkway.schemas.parked import Origin as ParkedOrigin
+from parkway.schemas.parked import ParkedRecord
+from parkway.schemas.topics import Topics
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """In whose name records are written: the request (or event) that started this, and what travels with it."""
+
+    key: bytes | None
+    partition: int
+    carried: Mapping[str, str]
+    hops: int
+    external: bool
+    reply_to: str | None
+    event_id: str
+
+    @classmethod
+    def of_record(cls, record: Incoming, event: Mapping[str, Any]) -> "Cause":
+        """New work: everything stands in its headers."""
+        given = headers.as_dict(record.headers)
+        return cls(
+            key=record.key,
+            partition=record.partition,
+            carried={
+                name: value.decode("utf-8", "replace")
+                for name, value in given.items()
+                if name in headers.COPIED_ON_EVERY_HOP
+            },
+            hops=headers.number(given.get(headers.HOPS), 0),
+            external=headers.EXTERNAL in given,
+            reply_to=given[headers.REPLY_TO].decode("utf-8", "replace") if headers.REPLY_TO in given else None,
+            event_id=str(event.get("id", "")),
+        )
+
+    @classmethod
+    def of_parked(cls, parked: ParkedRecord, partition: int, event: Mapping[str, Any]) -> "Cause":
+        """A continuation, or a sweep: everything stands in the parked record."""
+        return cls(
+            key=base64.b64decode(parked.record_key) if parked.record_key is not None else None,
+            partition=partition,
+            carried=parked.origin.headers,
+            hops=parked.origin.hops,
+            external=parked.origin.external,
+            reply_to=parked.origin.reply_to,
+            event_id=str(event.get("id", "")),
+        )
+
+    def origin(self, record: Incoming) -> ParkedOrigin:
+        """What a parked record keeps of this."""
+        return ParkedOrigin(
+            topic=record.topic,
+            partition=record.partition,
+            offset=record.offset,
+            headers=dict(self.carried),
+            external=self.external,
+            reply_to=self.reply_to,
+            hops=self.hops,
+        )
+
+
+class Outbox:
+    """Writes events, outputs, responses and dead letters of one action."""
+
+    def __init__(self, topics: Topics, action: str, *, route_external_responses: bool) -> None:
+        self._topics = topics
+        self._action = action
+        self._route_external_responses = route_external_responses
+
+    def event(self, cause: Cause, event: Event, deadline: int | None = None) -> Record:
+        """A record for `<ns>.events`; `deadline` (ms since 1970) bounds what is done in a request's name."""
+        out = self._headers(cause, event.type)
+        if deadline is not None:
+            out.append((headers.DEADLINE, str(deadline)))
+        return self._record(self._topics.events, cause, event, out)
+
+    def output(self, cause: Cause, event: Event) -> Record:
+        return self._record(self._topics.outputs, cause, event, self._headers(cause, event.type))
+
+    def response(self, cause: Cause, event: Event) -> Record:
+        """The terminal response: to `outputs` (or the reply topic) for a request from outside, else to `events`.
+
+        In `events` it would fire the agent's own response actions with a stranger's `user_context`.
+        """
+        topic = self._topics.events
+        if cause.external and not self._route_external_responses:
+            topic = cause.reply_to or self._topics.outputs
+        return self._record(topic, cause, event, self._headers(cause, event.type))
+
+    def dead_letter(self, record: Incoming, reason: str, message: str, attempts: int) -> Record:
+        metrics.DEAD.labels(reason).inc()
+        return dead_letter(
+            self._topics.dlq,
+            topic=record.topic,
+            partition=record.partition,
+            offset=record.offset,
+            key=record.key,
+            value=record.value,
+            original=record.headers,
+            reason=reason,
+            message=message,
+            attempts=attempts,
+        )
+
+    def parked(self, partition: int, key: bytes, value: bytes | None) -> Record:
+        """An upsert of `<ns>.parked`, or with None the tombstone."""
+        return Record(self._topics.parked, partition, key, value, [])
+
+    def _headers(self, cause: Cause, event_type: str) -> Headers:
+        return [
+            (headers.CONTENT_TYPE, headers.JSON_CONTENT),
+            (headers.TYPE, event_type),
+            (headers.HOPS, str(cause.hops + 1)),
+            *cause.carried.items(),
+        ]
+
+    def _record(self, topic: str, cause: Cause, event: Event, out: Headers) -> Record:
+        written = event.with_lineage(cause.event_id, self._action).to_json()
+        return Record(topic, cause.partition, cause.key, written, out)

@@ -1,0 +1,130 @@
+"""The parked index of one partition: entries, what they wait for, and who has claimed them (DESIGN 7.2).
+
+Used on the event loop only. States of an entry: free, claimed (by a response or the sweep), committing. The
+first claim wins and lives as long as its result: an abort keeps it, since the result will be produced again.
+
+An upsert enters the index before it is produced, because a fast tool response may be read before the commit
+call returns; a response that meets a committing entry waits for the outcome.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum, auto
+
+from parkway.schemas.parked import ParkedRecord
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a request's record stands, and a hash of what it asks."""
+
+    topic: str
+    partition: int
+    offset: int
+    request_hash: str
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A parked record, kept as its bytes, with what the index needs of it."""
+
+    value: bytes
+    waits_for: str
+    deadline: int
+    origin: Origin
+
+    @classmethod
+    def of(cls, record: ParkedRecord, value: bytes) -> "Entry":
+        place = record.origin
+        origin = Origin(place.topic, place.partition, place.offset, record.request_hash)
+        return cls(value, record.waits_for, record.deadline, origin)
+
+    def record(self) -> ParkedRecord:
+        """Decode. Raises ParkedError, which a restore has ruled out."""
+        return ParkedRecord.from_json(self.value)
+
+
+class Verdict(Enum):
+    """What a request record is, seen from what is in flight and parked under its id."""
+
+    NEW = auto()
+    REPEAT = auto()  # the same record, or the same request again: dropped
+    CONFLICT = auto()  # another request under an id that is taken: DLQ
+
+
+class ParkedIndex:
+    def __init__(self) -> None:
+        self._entries: dict[str, Entry] = {}
+        self._committing: dict[str, Entry | None] = {}  # None: its tombstone
+        self._waits: dict[str, str] = {}  # tool request id -> request id
+        self._claims: dict[str, Origin] = {}  # request id -> the request that something in hand works on
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def load(self, request_id: str, entry: Entry) -> None:
+        """Take over an entry that a restore has read."""
+        self._entries[request_id] = entry
+        self._waits[entry.waits_for] = request_id
+
+    def get(self, request_id: str) -> Entry | None:
+        """The committed entry."""
+        return self._entries.get(request_id)
+
+    def start(self, request_id: str, origin: Origin) -> Verdict:
+        """A request record is to be run: claims its id, or says why not."""
+        known = self._claims.get(request_id)
+        if known is None and request_id in self._entries:
+            known = self._entries[request_id].origin
+        if known is None:
+            self._claims[request_id] = origin
+            return Verdict.NEW
+        same = known == origin or known.request_hash == origin.request_hash
+        return Verdict.REPEAT if same else Verdict.CONFLICT
+
+    def waiting_for(self, tool_request_id: str) -> str | None:
+        """The request that waits for the response to this tool request."""
+        return self._waits.get(tool_request_id)
+
+    def is_committing(self, request_id: str) -> bool:
+        return request_id in self._committing
+
+    def claim(self, request_id: str) -> Entry | None:
+        """Claim a free entry. None: it is gone, or another claim has won."""
+        entry = self._entries.get(request_id)
+        if entry is None or request_id in self._claims or request_id in self._committing:
+            return None
+        self._claims[request_id] = entry.origin
+        return entry
+
+    def overdue(self, now_ms: int) -> Iterator[str]:
+        """Free entries whose deadline has passed."""
+        for request_id, entry in self._entries.items():
+            if entry.deadline <= now_ms and request_id not in self._claims and request_id not in self._committing:
+                yield request_id
+
+    def begin(self, request_id: str, entry: Entry | None) -> None:
+        """A transaction with this upsert (None: the tombstone or the end) is about to be produced."""
+        self._committing[request_id] = entry
+        if entry is not None:
+            self._waits[entry.waits_for] = request_id
+
+    def committed(self, request_id: str) -> None:
+        """The transaction has committed: the claim ends with it."""
+        new = self._committing.pop(request_id)
+        old = self._entries.pop(request_id, None)
+        if old is not None and (new is None or old.waits_for != new.waits_for):
+            self._waits.pop(old.waits_for, None)
+        if new is not None:
+            self._entries[request_id] = new
+        self._claims.pop(request_id, None)
+
+    def aborted(self, request_id: str) -> None:
+        """The transaction is known to be aborted: the upsert is withdrawn, the claim stays with its result."""
+        new = self._committing.pop(request_id)
+        old = self._entries.get(request_id)
+        if new is not None and (old is None or old.waits_for != new.waits_for):
+            self._waits.pop(new.waits_for, None)
+
+    def entries(self) -> Iterator[tuple[str, Entry]]:
+        yield from self._entries.items()

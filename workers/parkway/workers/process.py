@@ -1,0 +1,142 @@
+"""A worker process: one agent instance, one worker per action, until it is told to stop."""
+
+import asyncio
+import signal
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+
+from confluent_kafka.admin import AdminClient
+
+from parkway.agents.agent import Agent, Definition, definition_of, running
+from parkway.agents.errors import AgentError, did_you_mean
+from parkway.runtime.clients import admin_client, group_consumer, manual_consumer
+from parkway.runtime.instance import Instance
+from parkway.runtime.logs import get_logger
+from parkway.runtime.membership import wait_for_dead_members
+from parkway.runtime.settings import Settings
+from parkway.runtime.topology import offset_metadata_limit, topic_ids
+from parkway.runtime.transactions import TransactionalProducer
+from parkway.schemas.plan import ActionPlan, Plan
+from parkway.workers.actions.chat import ChatAction
+from parkway.workers.actions.tool import ToolAction
+from parkway.workers.actions.user import UserAction
+from parkway.workers.committer import Committer
+from parkway.workers.completion import largest_span
+from parkway.workers.consumers import GroupConsumer, ResumeConsumer
+from parkway.workers.effects import Action
+from parkway.workers.restore import Restorer
+from parkway.workers.results import ResultBuilder
+from parkway.workers.worker import Worker
+
+
+def chosen_actions(plan: Plan, names: Sequence[str]) -> list[ActionPlan]:
+    """The plan's actions with these names; all of them when none is given. Raises AgentError."""
+    for name in names:
+        if plan.action(name) is None:
+            known = [action.name for action in plan.actions]
+            hint = did_you_mean(name, known) or f"; its actions: {', '.join(known)}"
+            raise AgentError(f"{plan.agent} has no action {name!r}{hint}")
+    return [action for action in plan.actions if not names or action.name in names]
+
+
+async def run_worker(
+    settings: Settings, plan: Plan, agent: type[Agent] | Agent, names: Sequence[str], instance: Instance
+) -> None:
+    """Run the chosen actions until SIGTERM or SIGINT; a second signal stops at once. Raises what is fatal."""
+    log = get_logger("worker").bind(instance=instance.name)
+    stop = _stop_signals()
+    definition = definition_of(agent)
+    async with AsyncExitStack() as stack:
+        one = agent() if isinstance(agent, type) else agent
+        await stack.enter_async_context(running(one))
+        admin = admin_client(settings, f"{settings.namespace}.worker.{instance.name}")
+        workers = [
+            await _make_worker(settings, plan, action, one, definition, instance, admin)
+            for action in chosen_actions(plan, names)
+        ]
+        log.info("worker_started", plan=plan.build, actions=[action.name for action in chosen_actions(plan, names)])
+        runs = [asyncio.create_task(worker.run()) for worker in workers]
+        stopping = asyncio.create_task(stop.wait())
+        await asyncio.wait([*runs, stopping], return_when=asyncio.FIRST_COMPLETED)
+        for run in runs:
+            if run.done():
+                run.result()  # raises
+        await asyncio.gather(*(worker.drain(settings.drain) for worker in workers))
+        for run in runs:
+            run.cancel()
+        await asyncio.wait(runs)
+        log.info("worker_stopped")
+
+
+def _stop_signals() -> asyncio.Event:
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    def on_signal() -> None:
+        if stop.is_set():
+            raise SystemExit(1)
+        stop.set()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, on_signal)
+    return stop
+
+
+async def _make_worker(
+    settings: Settings,
+    plan: Plan,
+    planned: ActionPlan,
+    agent: Agent,
+    definition: Definition,
+    instance: Instance,
+    admin: AdminClient,
+) -> Worker:
+    action = _action(settings, planned, agent, definition)
+    spec = definition.action(planned.name)
+    options = spec.options if spec is not None else None
+    topics = settings.topics
+    group = topics.worker_group(planned.name)
+    client_id = f"{settings.namespace}.worker.{planned.name}.{instance.name}"
+    if not instance.predecessor_died:
+        await asyncio.to_thread(wait_for_dead_members, admin, group, client_id, settings.session_timeout)
+    action_topic, resume_topic = topics.action(planned.name), topics.resume(planned.name)
+    ids = await asyncio.to_thread(topic_ids, admin, [action_topic, *([resume_topic] if planned.parks else [])])
+    metadata_limit = await asyncio.to_thread(offset_metadata_limit, admin)
+    builder = ResultBuilder(settings, plan, action)
+    worker = Worker(
+        settings,
+        planned,
+        action,
+        builder,
+        Restorer(settings, admin, action=planned.name, topic_ids=ids, parks=planned.parks),
+        order=options.order if options is not None else "unordered",
+        concurrency=(options.concurrency if options is not None else None) or settings.concurrency,
+        largest_span=largest_span(metadata_limit),
+    )
+    producer = TransactionalProducer(settings, f"{client_id}.0")
+    committer = Committer(planned.name, producer, builder, worker.committed, worker.fenced)
+    await committer.open()
+    loop = asyncio.get_running_loop()
+    consumer = group_consumer(settings, client_id, group)
+    group_thread = GroupConsumer(f"{planned.name}-group", consumer, action_topic, loop, worker)
+    resume_thread = None
+    if planned.parks:
+        resume_consumer = manual_consumer(settings, f"{client_id}.resume")
+        resume_thread = ResumeConsumer(f"{planned.name}-resume", resume_consumer, resume_topic, loop, worker)
+    worker.connect(committer, group_thread, resume_thread)
+    return worker
+
+
+def _action(settings: Settings, planned: ActionPlan, agent: Agent, definition: Definition) -> Action:
+    spec = definition.action(planned.name)
+    if spec is not None:
+        return UserAction(agent, spec)
+    if planned.name == "chat":
+        return ChatAction(
+            definition.chat_models,
+            capture_content=settings.capture_content,
+            max_state_bytes=settings.max_parked_bytes,
+        )
+    if planned.name == "tool":
+        return ToolAction(definition.tools)
+    raise AgentError(f"action {planned.name!r} is in the plan, but not in {definition.agent}: build the plan again")

@@ -1,0 +1,222 @@
+"""What a worker reads before it starts a partition: committed offsets, then the parked records (DESIGN 7.2).
+
+In this order, each step guarding the next:
+
+1. the committed offsets of `action` and `resume`, until no transaction holds any of them pending;
+2. the *high* watermark of `<ns>.parked` (a consumer's own answer is the last stable offset: stopping there
+   would lose what an owner in between had committed);
+3. that partition, `read_committed`, until the position reaches it, however long a dead predecessor's open
+   transaction holds it back.
+
+Runs on a thread of its own, with clients of its own, while the group's consumer goes on polling. Probed on Kafka 4.4
+with librdkafka 2.16: `list_consumer_group_offsets(require_stable=True)` answers `UNSTABLE_OFFSET_COMMIT` per
+partition while an offset commit is pending; a position passes control records and aborted ones; an empty
+partition gives no position but an end-of-partition event with its offset.
+"""
+
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from confluent_kafka import (
+    ConsumerGroupTopicPartitions,
+    IsolationLevel,
+    KafkaError,
+    KafkaException,
+    Message,
+    TopicPartition,
+)
+from confluent_kafka.admin import AdminClient, OffsetSpec
+
+from parkway.runtime.clients import manual_consumer
+from parkway.runtime.logs import get_logger
+from parkway.runtime.settings import Settings
+from parkway.schemas.parked import ParkedError, ParkedRecord, split_parked_key
+from parkway.workers.completion import Completion
+from parkway.workers.parked import Entry
+
+_RETRY: Final = 0.02
+
+
+class RestoreCancelledError(Exception):
+    """The assignment ended while its restore ran."""
+
+
+@dataclass(slots=True)
+class BrokenEntry:
+    """A parked record that cannot be decoded: it goes to the DLQ, with a tombstone."""
+
+    key: bytes
+    value: bytes
+    offset: int
+    reason: str
+
+
+@dataclass(slots=True)
+class Restored:
+    """One partition, ready to start."""
+
+    action: Completion
+    resume: Completion | None
+    number: int
+    entries: dict[str, Entry] = field(default_factory=dict)
+    broken: list[BrokenEntry] = field(default_factory=list)
+
+
+class Restorer:
+    """Restores partitions of one action. `resume_topic` None: the action parks nothing."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        admin: AdminClient,
+        *,
+        action: str,
+        topic_ids: dict[str, str],
+        parks: bool,
+    ) -> None:
+        self._settings = settings
+        self._admin = admin
+        self._action = action
+        self._topics = settings.topics
+        self._topic_ids = topic_ids
+        self._parks = parks
+        self._log = get_logger("restore").bind(action=action)
+
+    def restore(self, partitions: Sequence[int], cancelled: threading.Event) -> dict[int, Restored]:
+        """Restore these partitions. Raises RestoreCancelledError once `cancelled` is set."""
+        started = time.monotonic()
+        restored = self._committed(partitions, cancelled)
+        if self._parks and partitions:
+            self._read_parked(restored, cancelled)
+        entries = sum(len(partition.entries) for partition in restored.values())
+        seconds = round(time.monotonic() - started, 3)
+        self._log.info("restored", partitions=len(partitions), parked=entries, seconds=seconds)
+        return restored
+
+    def _committed(self, partitions: Sequence[int], cancelled: threading.Event) -> dict[int, Restored]:
+        action_topic = self._topics.action(self._action)
+        resume_topic = self._topics.resume(self._action) if self._parks else None
+        wanted = [
+            TopicPartition(topic, partition)
+            for topic in (action_topic, resume_topic)
+            if topic is not None
+            for partition in partitions
+        ]
+        found = self._stable_offsets(wanted, cancelled) if wanted else {}
+        restored = {}
+        for partition in partitions:
+            action, number = self._completion(found[action_topic, partition])
+            resume, resume_number = None, 0
+            if resume_topic is not None:
+                resume, resume_number = self._completion(found[resume_topic, partition])
+            restored[partition] = Restored(action, resume, max(number, resume_number))
+        return restored
+
+    def _stable_offsets(
+        self, wanted: list[TopicPartition], cancelled: threading.Event
+    ) -> dict[tuple[str, int], TopicPartition]:
+        """Committed offsets, or the log's beginning where nothing is committed. Asks without limit."""
+        group = self._topics.worker_group(self._action)
+        request = [ConsumerGroupTopicPartitions(group, wanted)]
+        while True:
+            _check(cancelled)
+            try:
+                answer = self._admin.list_consumer_group_offsets(request, require_stable=True, request_timeout=10.0)
+                committed = answer[group].result().topic_partitions
+            except KafkaException as failure:
+                self._log.debug("committed_offsets_not_yet", detail=failure.args[0].str())
+            else:
+                if all(one.error is None for one in committed):
+                    break
+            cancelled.wait(_RETRY)
+        nothing = [one for one in committed if one.offset < 0]
+        beginnings = self._log_offsets(nothing, OffsetSpec.earliest(), cancelled)
+        for one in nothing:
+            one.offset = beginnings[one.topic, one.partition]
+        return {(one.topic, one.partition): one for one in committed}
+
+    def _completion(self, committed: TopicPartition) -> tuple[Completion, int]:
+        completion, number, ignored = Completion.restore(
+            self._topic_ids[committed.topic], committed.offset, committed.metadata
+        )
+        if ignored is not None:
+            self._log.warning(
+                "completion_map_ignored",
+                topic=committed.topic,
+                partition=committed.partition,
+                reason=ignored,
+                consequence="records above the committed offset run (again)",
+            )
+        return completion, number
+
+    def _log_offsets(
+        self, partitions: Sequence[TopicPartition], spec: OffsetSpec, cancelled: threading.Event
+    ) -> dict[tuple[str, int], int]:
+        if not partitions:
+            return {}
+        request = {TopicPartition(one.topic, one.partition): spec for one in partitions}
+        while True:
+            _check(cancelled)
+            try:
+                answers = self._admin.list_offsets(
+                    request, isolation_level=IsolationLevel.READ_UNCOMMITTED, request_timeout=10.0
+                )
+                return {(one.topic, one.partition): future.result().offset for one, future in answers.items()}
+            except KafkaException as failure:
+                self._log.debug("log_offsets_not_yet", detail=failure.args[0].str())
+                cancelled.wait(_RETRY)
+
+    def _read_parked(self, restored: dict[int, Restored], cancelled: threading.Event) -> None:
+        topic = self._topics.parked
+        every = [TopicPartition(topic, partition) for partition in restored]
+        ends = self._log_offsets(every, OffsetSpec.latest(), cancelled)
+        consumer = manual_consumer(
+            self._settings,
+            f"{self._settings.namespace}.restore.{self._action}",
+            **{"enable.partition.eof": True, "fetch.wait.max.ms": 10, "queued.min.messages": 100_000},
+        )
+        try:
+            consumer.assign([TopicPartition(topic, partition, 0) for partition in restored])
+            left = {partition: ends[topic, partition] for partition in restored}
+            while left:
+                _check(cancelled)
+                for message in consumer.consume(5_000, 0.05):
+                    self._apply(message, restored, left)
+                for position in consumer.position([TopicPartition(topic, partition) for partition in left]):
+                    if position.offset >= left[position.partition]:
+                        del left[position.partition]
+        finally:
+            consumer.close()
+
+    def _apply(self, message: Message, restored: dict[int, Restored], left: dict[int, int]) -> None:
+        error = message.error()
+        partition, offset = message.partition(), message.offset()
+        assert partition is not None
+        assert offset is not None
+        if error is not None:
+            if error.code() != KafkaError._PARTITION_EOF:  # noqa: SLF001  librdkafka's local codes
+                self._log.warning("parked_read_error", code=error.name(), detail=error.str())
+            elif offset >= left.get(partition, offset + 1):
+                del left[partition]
+            return
+        key, value = message.key() or b"", message.value()
+        here = restored[partition]
+        try:
+            request_id, action = split_parked_key(key)
+            if action != self._action:
+                return
+            here.entries.pop(request_id, None)
+            here.broken = [broken for broken in here.broken if broken.key != key]
+            if value is not None:
+                here.entries[request_id] = Entry.of(ParkedRecord.from_json(value), value)
+        except ParkedError as failure:
+            if value is not None:
+                here.broken.append(BrokenEntry(key, value, offset, str(failure)))
+
+
+def _check(cancelled: threading.Event) -> None:
+    if cancelled.is_set():
+        raise RestoreCancelledError

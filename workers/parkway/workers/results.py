@@ -1,0 +1,162 @@
+"""From an action's effects to a result: the records, and what becomes of the request in the parked index."""
+
+import base64
+import hashlib
+
+from parkway.runtime.records import Incoming, Record
+from parkway.runtime.settings import Settings
+from parkway.schemas import headers
+from parkway.schemas.errors import DlqReason
+from parkway.schemas.parked import ParkedRecord, parked_key
+from parkway.schemas.plan import Plan
+from parkway.workers.effects import Action, Effects, Failure, Park, ParkedTooLargeError, Task, UndeliverableError
+from parkway.workers.outbox import Cause, Outbox
+from parkway.workers.parked import Entry
+from parkway.workers.restore import BrokenEntry
+from parkway.workers.work import Epoch, Result, Work
+
+
+def request_hash(record: Incoming) -> str:
+    """A hash of what a request asks: its body and where the answer goes."""
+    reply_to = headers.as_dict(record.headers).get(headers.REPLY_TO, b"")
+    return hashlib.sha256(reply_to + b"\0" + (record.value or b"")).hexdigest()[:32]
+
+
+class ResultBuilder:
+    """Builds the results of one action. Event ids are fixed here: producing a result again gives the same records."""
+
+    def __init__(self, settings: Settings, plan: Plan, action: Action) -> None:
+        self._settings = settings
+        self._plan = plan
+        self._action = action
+        self._outbox = Outbox(settings.topics, action.name, route_external_responses=plan.route_external_responses)
+
+    def handled(self, work: Work, task: Task, effects: Effects) -> Result:
+        """What a handler gave back for a record."""
+        result = Result(work.epoch, work.partition, work, task)
+        cause = (
+            Cause.of_parked(task.parked, work.partition, work.event)
+            if task.parked is not None
+            else Cause.of_record(work.record, work.event)
+        )
+        try:
+            self._fill(result, cause, effects, work.request_id)
+        except ParkedTooLargeError as error:
+            self._fill(result, cause, self._action.failed(task, error), work.request_id)
+        return result
+
+    def swept(self, epoch: Epoch, partition: int, request_id: str, task: Task) -> Result:
+        """The end of a parked request whose time is over."""
+        assert task.parked is not None
+        result = Result(epoch, partition, None, task)
+        cause = Cause.of_parked(task.parked, partition, task.event)
+        self._fill(result, cause, self._action.expired(task), request_id)
+        return result
+
+    def dead(self, work: Work, reason: DlqReason, message: str) -> Result:
+        """A record that no handler can take."""
+        result = Result(work.epoch, work.partition, work)
+        result.records = [self._outbox.dead_letter(work.record, reason, message, 1)]
+        result.ends = work.request_id
+        return result
+
+    def broken(self, epoch: Epoch, partition: int, entry: BrokenEntry) -> Result:
+        """A parked record that cannot be decoded."""
+        place = Incoming(self._settings.topics.parked, partition, entry.offset, 0, entry.key, entry.value, [])
+        result = Result(epoch, partition, None)
+        result.records = [
+            self._outbox.dead_letter(place, DlqReason.PARKED_UNREADABLE, entry.reason, 1),
+            self._outbox.parked(partition, entry.key, None),
+        ]
+        return result
+
+    def undeliverable(self, result: Result, message: str) -> bool:
+        """Replace what Kafka refused: by the failed response, then a dead letter, then one without its value.
+
+        Returns False when even that was refused.
+        """
+        result.refusals += 1
+        work, task = result.work, result.task
+        request_id = result.ends or (result.upsert[0] if result.upsert is not None else None)
+        result.upsert = None
+        if result.refusals == 1 and task is not None:
+            cause = (
+                Cause.of_parked(task.parked, result.partition, task.event)
+                if task.parked is not None
+                else Cause.of_record(_record_of(work), task.event)
+            )
+            self._fill(result, cause, self._action.failed(task, UndeliverableError(message)), request_id)
+            return True
+        if work is None or result.refusals > 3:
+            return False
+        record = work.record
+        if result.refusals == 3:
+            record = Incoming(record.topic, record.partition, record.offset, record.timestamp, record.key, None, [])
+        result.records = [self._outbox.dead_letter(record, DlqReason.UNDELIVERABLE, message, 1)]
+        self._end(result, request_id)
+        return True
+
+    def _fill(self, result: Result, cause: Cause, effects: Effects, request_id: str | None) -> None:
+        task = result.task
+        assert task is not None
+        deadline = effects.park.deadline if effects.park is not None else None
+        result.records = [self._outbox.event(cause, event, deadline) for event in effects.events]
+        result.records += [self._outbox.output(cause, event) for event in effects.outputs]
+        if effects.response is not None:
+            result.records.append(self._outbox.response(cause, effects.response))
+        if effects.failure is not None:
+            result.records.append(self._failure(result, effects.failure))
+        if effects.park is not None:
+            assert request_id is not None, "only a request can be parked"
+            record, entry = self._park(result, cause, task, effects.park)
+            result.records.append(record)
+            result.upsert = (request_id, entry)
+        else:
+            self._end(result, request_id)
+
+    def _failure(self, result: Result, failure: Failure) -> Record:
+        message = failure.message
+        if failure.reason == DlqReason.ACTION_FAILED and not self._settings.capture_content:
+            message = message.partition(":")[0]  # an exception's text may quote what the event contains
+        return self._outbox.dead_letter(_record_of(result.work), failure.reason, message, failure.attempts)
+
+    def _end(self, result: Result, request_id: str | None) -> None:
+        if request_id is None:
+            return
+        result.ends = request_id
+        if result.task is not None and result.task.parked is not None:
+            key = parked_key(request_id, self._action.name)
+            result.records.append(self._outbox.parked(result.partition, key, None))
+
+    def _park(self, result: Result, cause: Cause, task: Task, park: Park) -> tuple[Record, Entry]:
+        if task.parked is not None:
+            origin, request, asked = task.parked.origin, task.parked.request, task.parked.request_hash
+        else:
+            record = _record_of(result.work)
+            origin, request, asked = cause.origin(record), dict(task.event), request_hash(record)
+        parked = ParkedRecord(
+            build=self._plan.build,
+            action=self._action.name,
+            record_key=base64.b64encode(cause.key).decode() if cause.key is not None else None,
+            origin=origin,
+            request=request,
+            request_hash=asked,
+            round=park.round,
+            waits_for=park.waits_for,
+            pending_calls=park.pending_calls,
+            deadline=park.deadline,
+            state=dict(park.state),
+        )
+        value = parked.to_json()
+        if len(value) > self._settings.max_parked_bytes:
+            raise ParkedTooLargeError(
+                f"the parked record would have {len(value)} bytes, the limit is "
+                f"{self._settings.max_parked_bytes} (max_parked_bytes)"
+            )
+        key = parked_key(parked.request_id, self._action.name)
+        return self._outbox.parked(result.partition, key, value), Entry.of(parked, value)
+
+
+def _record_of(work: Work | None) -> Incoming:
+    assert work is not None, "a sweep has no record"
+    return work.record

@@ -1,0 +1,64 @@
+"""What is in hand: an epoch, records taken in it, and results that wait for their transaction."""
+
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+from parkway.runtime.records import Incoming, Record
+from parkway.workers.effects import Task
+from parkway.workers.parked import Entry
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Epoch:
+    """One assignment. Everything taken and produced in it carries it; what is of another epoch is dropped.
+
+    `metadata` is the consumer group's, captured in `on_assign`, never fetched later: the broker checks member and
+    generation, not who owns a partition, so fresh metadata would let a zombie commit.
+    """
+
+    number: int
+    metadata: Any
+    stamp: str = field(default_factory=lambda: secrets.token_hex(8))
+
+
+class Lane(Enum):
+    """The two topics of an action."""
+
+    NEW = "action"
+    RESUME = "resume"
+
+
+@dataclass(slots=True, eq=False)
+class Work:
+    """A record that was taken and is not completed. `event` is there once it is dispatched."""
+
+    epoch: Epoch
+    lane: Lane
+    record: Incoming
+    event: Mapping[str, Any] = field(default_factory=dict)
+    request_id: str | None = None  # the request whose claim this work holds
+
+    @property
+    def partition(self) -> int:
+        return self.record.partition
+
+
+@dataclass(slots=True, eq=False)
+class Result:
+    """What one transaction must hold together: records, a change of the parked index, completed offsets.
+
+    `work` is None for a sweep and for what has no source record. `task` is what the effects were computed
+    from, for the case that Kafka refuses the records.
+    """
+
+    epoch: Epoch
+    partition: int
+    work: Work | None
+    task: Task | None = None
+    records: list[Record] = field(default_factory=list)
+    upsert: tuple[str, Entry] | None = None  # request id and its new entry
+    ends: str | None = None  # request id that this result ends
+    refusals: int = 0

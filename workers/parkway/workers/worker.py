@@ -1,0 +1,415 @@
+"""The worker of one action: what is taken is dispatched, what is finished is committed (DESIGN 7.1).
+
+Everything here runs on the event loop; consumer threads and the producer's thread post to it. Life of an epoch:
+`assigned` -> restore (on a thread) -> both topics are started -> `taken` ... -> `revoked`, which returns only
+when nothing of the epoch is in a transaction any more.
+
+A revoke cancels running handlers of this epoch; what they had finished is committed first. (They run again
+under the next owner. Adoption of handlers whose partition comes back is not there yet.)
+"""
+
+import asyncio
+import threading
+import time
+from collections import deque
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, Literal
+
+from parkway.runtime import metrics
+from parkway.runtime.logs import get_logger
+from parkway.runtime.records import Incoming
+from parkway.runtime.settings import Settings
+from parkway.schemas import headers, jsonio
+from parkway.schemas.errors import DlqReason
+from parkway.schemas.plan import ActionPlan
+from parkway.workers.assignment import Assignment, Partition
+from parkway.workers.committer import Committer
+from parkway.workers.consumers import GroupConsumer, ResumeConsumer
+from parkway.workers.effects import Action, Effects, Task
+from parkway.workers.parked import Origin, Verdict
+from parkway.workers.restore import RestoreCancelledError, Restorer
+from parkway.workers.results import ResultBuilder, request_hash
+from parkway.workers.work import Epoch, Lane, Result, Work
+
+_SWEEP_SECONDS: Final = 1.0
+_FLUSH_SECONDS: Final = 10.0
+_LEAST_BUFFER: Final = 500
+
+
+class Worker:
+    """Runs one action. `failed` is set with the exception that must end the process."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        plan: ActionPlan,
+        action: Action,
+        builder: ResultBuilder,
+        restorer: Restorer,
+        *,
+        order: Literal["key", "unordered"],
+        concurrency: int,
+        largest_span: int,
+    ) -> None:
+        self.failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._settings = settings
+        self._topics = settings.topics
+        self._plan = plan
+        self._action = action
+        self._builder = builder
+        self._restorer = restorer
+        self._by_key = order == "key"
+        self._concurrency = concurrency
+        self._buffer = max(_LEAST_BUFFER, 2 * concurrency)
+        self._largest_span = largest_span - 2 * _LEAST_BUFFER
+        self._log = get_logger("worker").bind(action=action.name)
+        self._assignment: Assignment | None = None
+        self._restoring: threading.Event | None = None
+        self._restore_task: asyncio.Task[None] | None = None
+        self._queues: dict[Lane, deque[Work]] = {lane: deque() for lane in Lane}
+        self._ready: deque[Work] = deque()  # their key came free
+        self._waiting_for_key = 0
+        self._running: dict[Work, asyncio.Task[None]] = {}
+        self._draining = False
+        self.started = asyncio.Event()  # has had its first assignment, even an empty one
+
+    def connect(self, committer: Committer, group: GroupConsumer, resume: ResumeConsumer | None) -> None:
+        """Hand over what needs the worker to be made: it reports back here."""
+        self._committer = committer
+        self._group = group
+        self._resume = resume
+
+    async def run(self) -> None:
+        """Sweep deadlines, commit, until cancelled. Raises what is fatal."""
+        self._group.start()
+        if self._resume is not None:
+            self._resume.start()
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._committer.run())
+            tasks.create_task(self._sweep_for_ever())
+            tasks.create_task(self._watch_failure())
+
+    async def drain(self, seconds: float) -> None:
+        """Take nothing new, give running handlers `seconds`, commit, leave the group."""
+        self._draining = True
+        self._update_wants()
+        if self._running:
+            await asyncio.wait(self._running.values(), timeout=seconds)
+        self._log.info("drained", cancelled=len(self._running))
+        self._group.stop()
+        await asyncio.to_thread(self._group.join)
+        if self._resume is not None:
+            self._resume.stop()
+            await asyncio.to_thread(self._resume.join)
+
+    # -- reports of the consumer threads
+
+    def assigned(self, epoch: Epoch, partitions: Sequence[int]) -> None:
+        self._log.info("assigned", epoch=epoch.number, partitions=list(partitions))
+        self._restoring = threading.Event()
+        self._restore_task = asyncio.create_task(self._restore(epoch, partitions, self._restoring))
+
+    async def revoked(self, *, lost: bool) -> None:
+        assignment, self._assignment = self._assignment, None
+        if self._restoring is not None:
+            self._restoring.set()
+        for task in self._running.values():
+            task.cancel()
+        cancelled = len(self._running)
+        self._running.clear()
+        for queue in self._queues.values():
+            queue.clear()
+        self._ready.clear()
+        self._waiting_for_key = 0
+        if self._resume is not None:
+            await self._resume.end_epoch()
+        if not lost:
+            await self._committer.flush(_FLUSH_SECONDS)
+        await self._committer.end_epoch()
+        if self._restore_task is not None:
+            await asyncio.wait([self._restore_task])
+        partitions = len(assignment.partitions) if assignment is not None else 0
+        self._update_metrics()
+        self._log.info("revoked", partitions=partitions, lost=lost, handlers_cancelled=cancelled)
+
+    def taken(self, epoch: Epoch, lane: Lane, records: Sequence[Incoming]) -> None:
+        assignment = self._current(epoch)
+        if assignment is None:
+            return
+        for record in records:
+            if assignment.partitions[record.partition].completion(lane).take(record.offset):
+                self._queues[lane].append(Work(epoch, lane, record))
+        self._pump()
+
+    def positions(self, epoch: Epoch, lane: Lane, positions: Sequence[tuple[int, int]]) -> None:
+        assignment = self._current(epoch)
+        if assignment is None:
+            return
+        for number, position in positions:
+            partition = assignment.partitions[number]
+            partition.completion(lane).advance(position)
+            if partition.moved_without_work():  # so that lag can reach zero
+                self._committer.add(Result(epoch, number, None))
+
+    def crashed(self, error: BaseException) -> None:
+        """From a consumer thread that died."""
+        self.failed.get_loop().call_soon_threadsafe(self._fail, error)
+
+    # -- reports of the committer
+
+    def committed(self, results: Sequence[Result]) -> None:
+        """Responses that waited for an outcome go on."""
+        assignment = self._assignment
+        if assignment is not None:
+            for result in results:
+                request_id = result.upsert[0] if result.upsert is not None else result.ends
+                if request_id is not None:
+                    waiting = assignment.partitions[result.partition].behind_commit.pop(request_id, [])
+                    self._queues[Lane.RESUME].extendleft(reversed(waiting))
+                partition = assignment.partitions[result.partition]
+                if partition.moved_without_work():
+                    self._committer.add(Result(assignment.epoch, partition.number, None))
+        self._pump()
+        self._update_metrics()
+
+    def fenced(self) -> None:
+        """The group has moved on; `on_lost` is on its way. Until then nothing may be done for this epoch."""
+        self._assignment = None
+        for task in self._running.values():
+            task.cancel()
+        self._running.clear()
+
+    # -- dispatch
+
+    def _current(self, epoch: Epoch) -> Assignment | None:
+        assignment = self._assignment
+        return assignment if assignment is not None and assignment.epoch is epoch else None
+
+    def _pump(self) -> None:
+        """Start what may start, while handlers are free."""
+        assignment = self._assignment
+        if assignment is None:
+            return
+        while len(self._running) < self._concurrency and not self._draining:
+            work = self._next(assignment)
+            if work is None:
+                break
+            self._dispatch(assignment.partitions[work.partition], work)
+        self._update_wants()
+
+    def _next(self, assignment: Assignment) -> Work | None:
+        """Records whose key came free, then continuations, then new work while fewer than `max_open` are parked."""
+        if self._ready:
+            return self._ready.popleft()
+        while True:
+            if self._queues[Lane.RESUME]:
+                work = self._queues[Lane.RESUME].popleft()
+            elif self._queues[Lane.NEW] and assignment.parked() < self._settings.max_open:
+                work = self._queues[Lane.NEW].popleft()
+            else:
+                return None
+            if self._take_key(assignment.partitions[work.partition], work):
+                return work
+
+    def _take_key(self, partition: Partition, work: Work) -> bool:
+        """One record of a key at a time: False when the key is busy, and the work was put behind it."""
+        key = work.record.key
+        if not self._by_key or key is None:
+            return True
+        behind = partition.behind_key.get(key)
+        if behind is None:
+            partition.behind_key[key] = deque()
+            return True
+        behind.append(work)
+        self._waiting_for_key += 1
+        return False
+
+    def _release_key(self, partition: Partition, work: Work) -> None:
+        """The key's next record is ready. Results commit in the order in which they are finished, so order holds."""
+        key = work.record.key
+        if not self._by_key or key is None:
+            return
+        behind = partition.behind_key[key]
+        if behind:
+            self._waiting_for_key -= 1
+            self._ready.append(behind.popleft())
+        else:
+            del partition.behind_key[key]
+
+    def _dispatch(self, partition: Partition, work: Work) -> None:
+        try:
+            work.event = _decode(work.record)
+        except jsonio.JsonError as error:
+            self._finish(partition, work, self._builder.dead(work, DlqReason.INVALID_JSON, str(error)))
+            return
+        if work.lane is Lane.RESUME:
+            self._dispatch_continuation(partition, work)
+        elif self._plan.parks:
+            self._dispatch_request(partition, work)
+        else:
+            self._start(partition, work, self._new_task(work))
+
+    def _new_task(self, work: Work) -> Task:
+        given = headers.as_dict(work.record.headers).get(headers.DEADLINE)
+        default = _now_ms() + int(self._settings.request_deadline * 1000)
+        deadline = headers.number(given, default)
+        return Task(work.event, deadline, None, work.record.key)
+
+    def _dispatch_request(self, partition: Partition, work: Work) -> None:
+        """One end per request: an id that is in flight or parked is not started a second time."""
+        request_id = str(work.event.get("id"))
+        record = work.record
+        origin = Origin(record.topic, record.partition, record.offset, request_hash(record))
+        verdict = partition.parked.start(request_id, origin)
+        if verdict is Verdict.NEW:
+            work.request_id = request_id
+            self._start(partition, work, self._new_task(work))
+        elif verdict is Verdict.REPEAT:
+            self._ignore(partition, work, "repeated_request")
+        else:
+            message = f"request id {request_id!r} is in use by another request of this partition"
+            self._finish(partition, work, self._builder.dead(work, DlqReason.DUPLICATE_REQUEST_ID, message))
+
+    def _dispatch_continuation(self, partition: Partition, work: Work) -> None:
+        attributes = work.event.get("attributes")
+        waits_for = attributes.get("request_id") if isinstance(attributes, dict) else None
+        request_id = partition.parked.waiting_for(str(waits_for))
+        if request_id is None:
+            self._ignore(partition, work, "nobody_waits")
+            return
+        if partition.parked.is_committing(request_id):
+            partition.behind_commit.setdefault(request_id, []).append(work)
+            return
+        entry = partition.parked.claim(request_id)
+        if entry is None:
+            self._ignore(partition, work, "claimed")
+            return
+        work.request_id = request_id
+        parked = entry.record()
+        self._start(partition, work, Task(work.event, parked.deadline, parked, work.record.key))
+
+    def _start(self, partition: Partition, work: Work, task: Task) -> None:
+        if self._plan.answers and task.parked is None and task.deadline <= _now_ms():
+            self._finish(partition, work, self._builder.handled(work, task, self._action.expired(task)))
+            return
+        self._running[work] = asyncio.create_task(self._handle(partition, work, task))
+
+    async def _handle(self, partition: Partition, work: Work, task: Task) -> None:
+        try:
+            effects = await self._action.handle(task)
+            result = self._builder.handled(work, task, effects)
+        except Exception as error:
+            self._log.exception("action_raised", origin=_origin(work.record))
+            effects = self._action.failed(task, error)
+            result = self._builder.handled(work, task, effects)
+        if self._running.pop(work, None) is None:
+            return  # its epoch has ended
+        metrics.HANDLED.labels(self._action.name, _outcome(effects)).inc()
+        self._finish(partition, work, result)
+        self._pump()
+
+    def _finish(self, partition: Partition, work: Work, result: Result) -> None:
+        self._committer.add(result)
+        self._release_key(partition, work)
+
+    def _ignore(self, partition: Partition, work: Work, reason: str) -> None:
+        metrics.IGNORED.labels(self._action.name, reason).inc()
+        self._log.info("record_ignored", reason=reason, origin=_origin(work.record))
+        self._finish(partition, work, Result(work.epoch, work.partition, work))
+
+    # -- restore, sweep, back-pressure
+
+    async def _restore(self, epoch: Epoch, partitions: Sequence[int], cancelled: threading.Event) -> None:
+        try:
+            restored = await asyncio.to_thread(self._restorer.restore, partitions, cancelled)
+        except RestoreCancelledError:
+            return
+        except Exception as error:
+            self._fail(error)
+            return
+        if cancelled.is_set():
+            return
+        assignment = Assignment(
+            epoch,
+            {number: Partition(number, one, self._action.name, self._topics) for number, one in restored.items()},
+        )
+        self._assignment = assignment
+        self._committer.begin_epoch(assignment)
+        for number, one in restored.items():
+            for broken in one.broken:
+                self._log.error("parked_record_unreadable", partition=number, reason=broken.reason)
+                self._committer.add(self._builder.broken(epoch, number, broken))
+        self._update_wants()
+        self._group.start_taking(
+            epoch, [(number, one.completion(Lane.NEW).next) for number, one in assignment.partitions.items()]
+        )
+        if self._resume is not None:
+            self._resume.start_taking(
+                epoch,
+                [(number, one.completion(Lane.RESUME).next) for number, one in assignment.partitions.items()],
+            )
+        self._update_metrics()
+        self.started.set()
+
+    async def _sweep_for_ever(self) -> None:
+        while True:
+            await asyncio.sleep(_SWEEP_SECONDS)
+            assignment = self._assignment
+            if assignment is None:
+                continue
+            for partition in assignment.partitions.values():
+                for request_id in list(partition.parked.overdue(_now_ms())):
+                    self._sweep(assignment.epoch, partition, request_id)
+
+    def _sweep(self, epoch: Epoch, partition: Partition, request_id: str) -> None:
+        """End a request whose time is over."""
+        entry = partition.parked.claim(request_id)
+        if entry is None:
+            return
+        parked = entry.record()
+        task = Task(parked.request, parked.deadline, parked)
+        self._committer.add(self._builder.swept(epoch, partition.number, request_id, task))
+
+    def _update_wants(self) -> None:
+        assignment = self._assignment
+        full = self._draining or assignment is None or assignment.span() >= self._largest_span
+        queued = len(self._queues[Lane.NEW]) + self._waiting_for_key
+        self._group.want(0 if full else self._buffer - queued)
+        if self._resume is not None:
+            self._resume.want(0 if full else self._buffer - len(self._queues[Lane.RESUME]))
+
+    def _update_metrics(self) -> None:
+        assignment = self._assignment
+        name = self._action.name
+        metrics.RUNNING.labels(name).set(len(self._running))
+        metrics.PARKED.labels(name).set(assignment.parked() if assignment is not None else 0)
+        lag = sum(one.open_records() for one in assignment.partitions.values()) if assignment is not None else 0
+        metrics.LAG.labels(name).set(lag)
+
+    async def _watch_failure(self) -> None:
+        await self.failed
+
+    def _fail(self, error: BaseException) -> None:
+        if not self.failed.done():
+            self.failed.set_exception(error)
+
+
+def _decode(record: Incoming) -> Mapping[str, Any]:
+    event = jsonio.loads(record.value or b"", max_depth=1000)
+    if not isinstance(event, dict):
+        raise jsonio.JsonError("expected a JSON object")
+    return event
+
+
+def _outcome(effects: Effects) -> str:
+    if effects.failure is not None:
+        return "failed"
+    return "parked" if effects.park is not None else "done"
+
+
+def _origin(record: Incoming) -> str:
+    return f"{record.topic}/{record.partition}/{record.offset}"
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000
