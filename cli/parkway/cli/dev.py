@@ -22,12 +22,16 @@ from parkway.runtime.settings import Settings
 from parkway.runtime.topology import apply_topics
 from parkway.testing.kafka import open_broker
 
+app = typer.Typer(pretty_exceptions_enable=False)
+
+
 _SESSION_TIMEOUT: Final = "6"
 _FIRST_PAUSE: Final = 0.5
 _LONGEST_PAUSE: Final = 10.0
 _PORT: Final = 9092
 
 
+@app.command()
 def run(
     agent: AgentSource,
     partitions: Annotated[int | None, typer.Option(min=1, help="Of every topic; default 4.")] = None,

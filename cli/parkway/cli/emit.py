@@ -12,13 +12,17 @@ from parkway.cli.options import Bootstrap, KafkaSettings, Namespace, make_settin
 from parkway.runtime.clients import admin_client, plain_producer
 from parkway.runtime.topology import TopologyError, cluster
 from parkway.schemas import headers, jsonio
+from parkway.schemas.errors import ParkwayError
 from parkway.schemas.events import Event
 
+app = typer.Typer(pretty_exceptions_enable=False)
 
-class EmitError(ValueError):
+
+class EmitError(ParkwayError):
     """A line that is no event, or a key that is not in it."""
 
 
+@app.command()
 def run(
     file: Annotated[Path | None, typer.Argument(metavar="[FILE]", help="JSON lines; default: standard input.")] = None,
     event_type: Annotated[

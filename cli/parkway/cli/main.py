@@ -1,58 +1,63 @@
 """Entry point: the commands, and what becomes of errors (one clear line, exit code 2)."""
 
+import importlib
 import sys
-from typing import Final
+from typing import Any, Final
 
 import typer
 from confluent_kafka import KafkaException
+from typer.core import TyperGroup
 
-from parkway.agents.errors import AgentError
-from parkway.cli import dev, emit, plan, router, topics, worker
-from parkway.router.cel import TriggerLoadError
-from parkway.runtime.instance import InstanceError
-from parkway.runtime.settings import SettingsError
-from parkway.runtime.topology import TopologyError
 from parkway.runtime.transactions import FatalTransactionError
-from parkway.schemas.plan import PlanError
-from parkway.testing.kafka import BrokerError
+from parkway.schemas.errors import ParkwayError
+
+# Command -> module. Imported when called: a router must not load a model library, and `emit` must be quick.
+_COMMANDS: Final = {
+    "plan": "parkway.cli.plan",
+    "topics": "parkway.cli.topics",
+    "router": "parkway.cli.router",
+    "worker": "parkway.cli.worker",
+    "dev": "parkway.cli.dev",
+    "emit": "parkway.cli.emit",
+}
+
+
+class _Commands(TyperGroup):
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002  typer's signature
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002
+        module = _COMMANDS.get(cmd_name)
+        if module is None:
+            return None
+        command = typer.main.get_command(importlib.import_module(module).app)
+        command.name = cmd_name
+        return command
+
 
 app = typer.Typer(
+    cls=_Commands,
     help="LLM agents as Kafka-native workers.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.add_typer(plan.app, name="plan")
-app.add_typer(topics.app, name="topics")
-app.command("router")(router.run)
-app.command("worker")(worker.run)
-app.command("dev")(dev.run)
-app.command("emit")(emit.run)
 
-# What the user can mend: said in one line, without a traceback.
-_MENDABLE: Final = (
-    AgentError,
-    BrokerError,
-    InstanceError,
-    PlanError,
-    SettingsError,
-    TopologyError,
-    TriggerLoadError,
-    emit.EmitError,
-)
-# What a supervisor should answer with a restart.
-_RUN_TIME: Final = (FatalTransactionError, KafkaException)
+
+@app.callback()
+def _parkway() -> None:
+    """LLM agents as Kafka-native workers."""
 
 
 def main() -> None:
     """Run the command line. Exit 2: the call, a setting, a plan or a topic is wrong; 1: it failed while running."""
     try:
         app()
-    except _MENDABLE as error:
+    except ParkwayError as error:
         _say(error)
         sys.exit(2)
-    except _RUN_TIME as error:
+    except (FatalTransactionError, KafkaException) as error:  # a supervisor should answer with a restart
         _say(error)
         sys.exit(1)
     except BrokenPipeError:

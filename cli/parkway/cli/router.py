@@ -3,6 +3,8 @@
 import signal
 from pathlib import Path
 
+import typer
+
 from parkway.cli.options import (
     Bootstrap,
     InstanceName,
@@ -24,7 +26,10 @@ from parkway.runtime.membership import wait_for_dead_members
 from parkway.runtime.metrics import serve_metrics
 from parkway.runtime.topology import check_topics
 
+app = typer.Typer(pretty_exceptions_enable=False)
 
+
+@app.command()
 def run(
     plan: PlanFile = Path("plan.json"),
     bootstrap_servers: Bootstrap = None,

@@ -25,7 +25,10 @@ from parkway.runtime.metrics import serve_metrics
 from parkway.runtime.topology import check_topics
 from parkway.workers.process import chosen_actions, run_worker
 
+app = typer.Typer(pretty_exceptions_enable=False)
 
+
+@app.command()
 def run(
     agent: AgentSource,
     action: Annotated[

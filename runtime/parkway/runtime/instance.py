@@ -8,11 +8,13 @@ import tempfile
 from pathlib import Path
 from typing import IO, Final
 
+from parkway.schemas.errors import ParkwayError
+
 _NAME: Final = re.compile(r"[A-Za-z0-9._-]{1,128}")
 _SLOTS: Final = 1000
 
 
-class InstanceError(ValueError):
+class InstanceError(ParkwayError):
     """An instance name that cannot be used, or that a live process has."""
 
 

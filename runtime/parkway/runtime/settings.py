@@ -6,8 +6,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from pydantic import Field, ValidationError, field_validator
+from pydantic_core import ErrorDetails
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from parkway.schemas.errors import ParkwayError
 from parkway.schemas.topics import Topics
 
 # Settings of librdkafka that exactly-once depends on: they are ours, not the user's.
@@ -30,7 +32,7 @@ OWNED: Final = frozenset(
 _KAFKA_PREFIX: Final = "PARKWAY_KAFKA_"
 
 
-class SettingsError(ValueError):
+class SettingsError(ParkwayError):
     """A setting that cannot be used; the message names it and says what it takes."""
 
 
@@ -89,9 +91,12 @@ def load_settings(kafka: Mapping[str, str] | None = None, **flags: Any) -> Setti
     try:
         return Settings(kafka=passed, **given)
     except ValidationError as error:
-        first = error.errors()[0]
-        name = ".".join(str(part) for part in first["loc"])
-        raise SettingsError(
-            f"{name} (flag --{name.replace('_', '-')} or PARKWAY_{name.upper()}): "
-            f"{first['msg'].removeprefix('Value error, ')}, not {first['input']!r}"
-        ) from None
+        raise SettingsError(_explain(error.errors()[0])) from None
+
+
+def _explain(problem: ErrorDetails) -> str:
+    name = str(problem["loc"][0])
+    reason = problem["msg"].removeprefix("Value error, ")
+    if name == "kafka":
+        return f"-X (or PARKWAY_KAFKA_...): {reason}"
+    return f"PARKWAY_{name.upper()} (or its flag): {reason}, not {problem['input']!r}"

@@ -14,6 +14,7 @@ from confluent_kafka.admin import (
     TopicMetadata,
 )
 
+from parkway.schemas.errors import ParkwayError
 from parkway.schemas.plan import Plan
 from parkway.schemas.topics import Topics
 
@@ -32,7 +33,7 @@ _COMPACTED: Final = {
 }
 
 
-class TopologyError(RuntimeError):
+class TopologyError(ParkwayError):
     """Topics that are missing or wrong, or a broker that does not answer; the message says what to run."""
 
 

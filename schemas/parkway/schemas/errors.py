@@ -3,6 +3,13 @@
 from enum import StrEnum
 
 
+class ParkwayError(Exception):
+    """What its user can mend: a call, a setting, a plan, a topic. The message is one line and says the way out.
+
+    The command line prints it and exits with 2.
+    """
+
+
 class ErrorType(StrEnum):
     """`error.type` of a failed response."""
 

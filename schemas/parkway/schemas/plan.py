@@ -6,13 +6,13 @@ from typing import Annotated, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from parkway.schemas import jsonio, topics
+from parkway.schemas.errors import ParkwayError
 from parkway.schemas.event_types import DEFAULT_ACCEPTS, REQUEST_TYPES, EventType
-
 
 ActionName = Annotated[str, Field(pattern=f"^{topics.ACTION_NAME.pattern}$")]
 
 
-class PlanError(ValueError):
+class PlanError(ParkwayError, ValueError):
     """A plan that cannot be used; the message says what to change."""
 
 

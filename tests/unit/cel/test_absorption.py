@@ -19,7 +19,7 @@ def disjunction(values):
     return "error" if "error" in values else False
 
 
-@pytest.mark.parametrize("operands", itertools.product(OPERANDS, repeat=3))
+@pytest.mark.parametrize("operands", list(itertools.product(OPERANDS, repeat=3)))
 def test_every_combination_of_three(operands, ask):
     values = [OPERANDS[operand] for operand in operands]
     world = {"t": True, "f": False, "number": 5}

@@ -3,8 +3,10 @@
 from collections.abc import Iterable
 from difflib import get_close_matches
 
+from parkway.schemas.errors import ParkwayError
 
-class AgentError(ValueError):
+
+class AgentError(ParkwayError, ValueError):
     """An agent that cannot be loaded or run as it is written; the message names the place and the way out."""
 
 

@@ -8,7 +8,7 @@ wherever it stands.
 from difflib import get_close_matches
 from typing import Final
 
-from parkway.router.cel.errors import CelError, TriggerLoadError
+from parkway.router.cel.errors import CelError, TriggerLoadError, shortened
 from parkway.router.cel.functions import FUNCTIONS, Function
 from parkway.router.cel.kinds import Kind
 from parkway.router.cel.nodes import (
@@ -142,7 +142,11 @@ class Checker:
         kind = self.kind(node.operand)
         if kind is Kind.MAP or kind in _UNKNOWN:
             return Kind.DYN
-        return Kind.NEVER if kind is Kind.NEVER else self.never(node, f"{kind.value} has no field {node.field!r}")
+        return (
+            Kind.NEVER
+            if kind is Kind.NEVER
+            else self.never(node, f"{kind.value} has no field {shortened(node.field)!r}")
+        )
 
     def index(self, node: Index) -> Kind:
         operand, index = self.kind(node.operand), self.kind(node.index)
@@ -227,7 +231,7 @@ class Checker:
         if function is None:
             close = get_close_matches(node.function, FUNCTIONS, n=1)
             way_out = f"did you mean {close[0]}?" if close else f"known are {', '.join(sorted(FUNCTIONS))}"
-            raise self.error(node, f"unknown function `{node.function}` ({way_out})")
+            raise self.error(node, f"unknown function `{shortened(node.function)}` ({way_out})")
         if not (function.receiver_form if node.receiver else function.global_form):
             raise self.error(node, f"`{node.function}` is not called like this: write {function.form}")
         if not function.accepts(len(node.arguments)):

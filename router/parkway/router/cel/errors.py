@@ -2,12 +2,15 @@
 
 from typing import Literal
 
+from parkway.schemas.errors import ParkwayError
+
 Stage = Literal["syntax", "unsupported", "unknown-event-type", "type", "limit"]
 
+_QUOTED = 60  # characters of a word that a message repeats
 _CARET_WINDOW = 100  # columns of a long line that are shown around the caret
 
 
-class TriggerLoadError(ValueError):
+class TriggerLoadError(ParkwayError, ValueError):
     """A trigger entry or expression that must not load.
 
     `stage` says what found it: `syntax` (not an expression), `unsupported` (CEL, but not the subset of
@@ -46,6 +49,11 @@ class TriggerEvaluationError(ValueError):
 
 class CelError(Exception):
     """CEL's error value, while an expression is evaluated. `&&`, `||` and `has` may absorb it."""
+
+
+def shortened(text: str) -> str:
+    """A piece of an entry as a message quotes it."""
+    return text if len(text) <= _QUOTED else text[:_QUOTED] + "..."
 
 
 def _point_at(entry: str, position: int) -> str:

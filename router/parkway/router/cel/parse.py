@@ -9,7 +9,7 @@ from typing import Any, Final
 from lark import Lark, Token, Tree
 from lark.exceptions import LarkError, UnexpectedCharacters, UnexpectedInput, UnexpectedToken
 
-from parkway.router.cel.errors import TriggerLoadError
+from parkway.router.cel.errors import TriggerLoadError, shortened
 from parkway.router.cel.functions import MACROS
 from parkway.router.cel.nodes import (
     And,
@@ -36,6 +36,7 @@ from parkway.router.cel.values import INT_MAX, INT_MIN, UINT_MAX, UInt
 from parkway.schemas.event_types import EventType
 
 _MAX_DEPTH: Final = 100  # operators in a row, and brackets; `a && b && ...` and `a || b || ...` count once
+_MOST_DIGITS: Final = 25
 _KEYWORDS: Final = frozenset({"in", "true", "false", "null"})
 _RESERVED: Final = frozenset(
     [
@@ -150,7 +151,7 @@ def _syntax_error(text: str, error: UnexpectedInput) -> TriggerLoadError:
     elif not isinstance(error, UnexpectedCharacters):
         position = 0
     hint = _HINTS.get(found, "an operator, an operand or a bracket is missing before it, or it is too much")
-    return TriggerLoadError("syntax", f"unexpected `{found}`: {hint}", text, position)
+    return TriggerLoadError("syntax", f"unexpected `{shortened(found)}`: {hint}", text, position)
 
 
 def _check_words(text: str, found: Scan, tree: Any) -> None:
@@ -171,7 +172,7 @@ def _check_words(text: str, found: Scan, tree: Any) -> None:
             raise TriggerLoadError("syntax", f"`{word}` is a keyword: as a key, write x['{word}']", text, position)
         if word not in _KEYWORDS:
             hint = _HINTS.get(word, "an operator is missing before it")
-            raise TriggerLoadError("syntax", f"unexpected `{word}`: {hint}", text, position)
+            raise TriggerLoadError("syntax", f"unexpected `{shortened(word)}`: {hint}", text, position)
 
 
 class _Reader:
@@ -259,23 +260,23 @@ class _Reader:
                 return Constant(position, self.found.literals[position])
 
     def integer(self, token: Token, digits: str) -> Constant:
-        value = int(digits, 16 if "x" in digits else 10)
-        if not INT_MIN <= value <= INT_MAX:
-            reason = f"{digits} does not fit into int64: write {digits}.0 for a double"
+        value = _whole_number(digits)
+        if value is None or not INT_MIN <= value <= INT_MAX:
+            reason = f"{shortened(digits)} does not fit into int64: write it with `.0` for a double"
             raise self.error("syntax", reason, _at(token))
         return Constant(_at(token), value)
 
     def unsigned(self, token: Token) -> Node:
         digits = token[:-1].removeprefix("-")
-        value = int(digits, 16 if "x" in digits else 10)
-        if value > UINT_MAX:
-            raise self.error("syntax", f"{token} does not fit into uint64", _at(token))
+        value = _whole_number(digits)
+        if value is None or value > UINT_MAX:
+            raise self.error("syntax", f"{shortened(token)} does not fit into uint64", _at(token))
         number = Constant(_at(token), UInt(value))
         return Negate(_at(token), number) if token.startswith("-") else number
 
     def double(self, token: Token) -> Constant:
         if re.search(r"\.(?![0-9])", token):
-            raise self.error("syntax", f"{token} has no digit after the dot: write 1.0", _at(token))
+            raise self.error("syntax", f"{shortened(token)} has no digit after the dot: write 1.0", _at(token))
         return Constant(_at(token), float(token))
 
     def read_list_lit(self, tree: Any, depth: int) -> Node:
@@ -313,7 +314,7 @@ class _Reader:
             return Constant(position, names[token])
         close = get_close_matches(token, names, n=1)
         way_out = f"did you mean {close[0]}?" if close else f"known are {', '.join(sorted(names))}"
-        raise self.error("unknown-event-type", f"unknown EventType.{token} ({way_out})", _at(token))
+        raise self.error("unknown-event-type", f"unknown EventType.{shortened(token)} ({way_out})", _at(token))
 
     def read_member_index(self, tree: Any, depth: int) -> Node:
         operand, index = (self.read(child, depth) for child in tree.children)
@@ -362,6 +363,13 @@ class _Reader:
 
     def error(self, stage: Any, reason: str, position: int) -> TriggerLoadError:
         return TriggerLoadError(stage, reason, self.text, position)
+
+
+def _whole_number(digits: str) -> int | None:
+    """None if it is far too long for any integer: Python would refuse to read it."""
+    if len(digits.lstrip("-0")) > _MOST_DIGITS:
+        return None
+    return int(digits, 16 if "x" in digits else 10)
 
 
 def _start(tree: Any) -> int:

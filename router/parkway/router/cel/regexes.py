@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import re2
 
-from parkway.router.cel.errors import CelError
+from parkway.router.cel.errors import CelError, shortened
 from parkway.router.cel.scan import MAX_REGEX_CHARACTERS
 from parkway.router.cel.values import no_overload
 
@@ -91,4 +91,4 @@ def _encode(text: str) -> bytes:
 
 def _text_of(error: Exception) -> str:
     reason = error.args[0] if error.args else error
-    return reason.decode(errors="replace") if isinstance(reason, bytes) else str(reason)
+    return shortened(reason.decode(errors="replace") if isinstance(reason, bytes) else str(reason))

@@ -91,7 +91,7 @@ class _Scanner:
         elif character in ")]}":
             self.leave(character, position)
         elif character == "," and self.open:
-            self.count_item(position)
+            self.count_item()
             self.last_comma = len(self.mask)
             self.mask.append(character)
             return position + 1
@@ -183,20 +183,21 @@ class _Scanner:
     def leave(self, bracket: str, position: int) -> None:
         if not self.open or _CLOSING[self.open[-1][0]] != bracket:
             raise self.error(f"`{bracket}` closes nothing", position)
-        self.open.pop()
+        _, start, commas = self.open.pop()
         if self.last_comma >= 0 and bracket != ")":
             self.mask[self.last_comma] = " "  # CEL allows `[1, 2,]`, the grammar does not
-
-    def count_item(self, position: int) -> None:
-        bracket, start, commas = self.open.pop()
-        self.open.append((bracket, start, commas + 1))
-        if commas + 2 > MAX_ITEMS:
+            commas -= 1
+        if commas >= MAX_ITEMS:
             raise TriggerLoadError(
                 "limit",
                 f"more than {MAX_ITEMS:,} items: put them into an attribute, or split the trigger",
                 self.text,
-                position,
+                start,
             )
+
+    def count_item(self) -> None:
+        bracket, start, commas = self.open.pop()
+        self.open.append((bracket, start, commas + 1))
 
     def error(self, reason: str, position: int) -> TriggerLoadError:
         return TriggerLoadError("syntax", reason, self.text, position)

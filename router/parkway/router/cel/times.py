@@ -139,7 +139,7 @@ def _zone(name: str) -> tzinfo:
         return timezone(_offset(name))
     try:
         return ZoneInfo(name)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, KeyError) as error:
         raise CelError(f"{name!r} is no time zone") from error
 
 

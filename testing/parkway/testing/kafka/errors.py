@@ -3,13 +3,15 @@
 from importlib import import_module
 from types import ModuleType
 
+from parkway.schemas.errors import ParkwayError
+
 OTHER_BROKERS = (
     "Or use another broker: set PARKWAY_BOOTSTRAP_SERVERS=host:port to one that runs, "
     "or PARKWAY_BROKER=docker to start one in Docker."
 )
 
 
-class BrokerError(RuntimeError):
+class BrokerError(ParkwayError):
     """No broker could be had. The message says what failed and the way out; it is meant for people."""
 
 
