@@ -30,7 +30,7 @@ def test_the_value_of_a_literal(literal, value, ask):
 
 
 @pytest.mark.parametrize(
-    "text", ["s == 'a\nb'", r"s == '\u12'", r"s == '\8'", r"s == b'\u0041'", r"s == b'\d'", r"s == r'\'"]
+    "text", ["s == 'a\nb'", "s == 'a\\\nb'", r"s == '\u12'", r"s == '\8'", r"s == b'\u0041'", r"s == b'\d'"]
 )
 def test_a_malformed_literal_does_not_load(text, load_error):
     assert load_error(compile_expression, text).stage == "syntax"

@@ -1,16 +1,14 @@
-"""Text to tree: cel-python's grammar on the mask of `scan.py`, its tree turned into our nodes."""
+"""Text to nodes: the grammar's tree, with names resolved and literals read."""
 
 import re
 from difflib import get_close_matches
-from functools import lru_cache
-from importlib.resources import files
 from typing import Any, Final
 
-from lark import Lark, Token, Tree
-from lark.exceptions import LarkError, UnexpectedCharacters, UnexpectedInput, UnexpectedToken
+from lark import Token, Tree
 
 from parkway.router.cel.errors import TriggerLoadError, shortened
 from parkway.router.cel.functions import MACROS
+from parkway.router.cel.grammar import parse_mask
 from parkway.router.cel.nodes import (
     And,
     Arithmetic,
@@ -37,7 +35,6 @@ from parkway.schemas.event_types import EventType
 
 _MAX_DEPTH: Final = 100  # operators in a row, and brackets; `a && b && ...` and `a || b || ...` count once
 _MOST_DIGITS: Final = 25
-_KEYWORDS: Final = frozenset({"in", "true", "false", "null"})
 _RESERVED: Final = frozenset(
     [
         "as",
@@ -59,17 +56,6 @@ _RESERVED: Final = frozenset(
         "while",
     ]
 )
-_PASS_THROUGH: Final = (
-    "expr",
-    "conditionalor",
-    "conditionaland",
-    "relation",
-    "addition",
-    "multiplication",
-    "unary",
-    "member",
-    "primary",
-)
 _COMPARISONS: Final[dict[str, ComparisonOperator]] = {
     "relation_lt": "<",
     "relation_le": "<=",
@@ -86,16 +72,6 @@ _ARITHMETIC: Final[dict[str, ArithmeticOperator]] = {
     "multiplication_div": "/",
     "multiplication_mod": "%",
 }
-_HINTS: Final = {
-    "=": "write `==`",
-    "&": "write `&&`",
-    "|": "write `||`",
-    "and": "write `&&`",
-    "or": "write `||`",
-    "not": "write `!`",
-    "is": "write `==`",
-    ";": "an entry is one expression",
-}
 
 
 def parse(text: str) -> tuple[Node, Scan]:
@@ -106,73 +82,7 @@ def parse(text: str) -> tuple[Node, Scan]:
 
     """
     found = scan(text)
-    try:
-        tree = _grammar().parse(found.mask)
-    except UnexpectedInput as error:
-        raise _syntax_error(text, error) from error
-    except LarkError as error:
-        raise TriggerLoadError("syntax", f"not an expression: {error}", text) from error
-    _check_words(text, found, tree)
-    return _Reader(text, found).read(tree, 0), found
-
-
-@lru_cache(maxsize=1)
-def _grammar() -> Lark:
-    """cel-python's grammar; rules that only pass one child on leave no node, which halves the time."""
-    grammar = files("celpy").joinpath("cel.lark").read_text()
-    names = "|".join(_PASS_THROUGH)
-    grammar, count = re.subn(rf"(?m)^({names})(\s*:)", r"?\1\2", grammar)
-    if count != len(_PASS_THROUGH):
-        raise RuntimeError("cel-python's grammar has changed: parkway needs cel-python>=0.5,<0.6")
-    return Lark(
-        grammar,
-        parser="lalr",
-        start="expr",
-        lexer_callbacks={"IDENT": _boolean_literal},
-        maybe_placeholders=False,
-        priority="invert",
-    )
-
-
-def _boolean_literal(token: Token) -> Token:
-    if token in ("true", "false"):
-        return Token.new_borrow_pos("BOOL_LIT", token.value, token)
-    return token
-
-
-def _syntax_error(text: str, error: UnexpectedInput) -> TriggerLoadError:
-    position = min(error.pos_in_stream or 0, len(text))
-    if isinstance(error, UnexpectedToken) and error.token.type == "$END":
-        return TriggerLoadError("syntax", "the expression ends too early: something is missing", text, len(text))
-    found = text[position : position + 1]
-    if isinstance(error, UnexpectedToken):
-        word = re.compile(r"\w+|.", re.DOTALL).match(text, position)
-        found = word.group() if word else found
-    elif not isinstance(error, UnexpectedCharacters):
-        position = 0
-    hint = _HINTS.get(found, "an operator, an operand or a bracket is missing before it, or it is too much")
-    return TriggerLoadError("syntax", f"unexpected `{shortened(found)}`: {hint}", text, position)
-
-
-def _check_words(text: str, found: Scan, tree: Any) -> None:
-    """The grammar takes `a inb` for `a in b`: every word must have become one token."""
-    tokens: dict[int, Token] = {}
-    pending = [tree]
-    while pending:
-        part = pending.pop()
-        if isinstance(part, Tree):
-            pending.extend(part.children)
-        elif part.start_pos is not None:
-            tokens[part.start_pos] = part
-    for position, word in found.words:
-        token = tokens.get(position)
-        if token is not None and token.type == "IDENT" and token == word and word not in _KEYWORDS:
-            continue
-        if token is not None and token.type == "IDENT":
-            raise TriggerLoadError("syntax", f"`{word}` is a keyword: as a key, write x['{word}']", text, position)
-        if word not in _KEYWORDS:
-            hint = _HINTS.get(word, "an operator is missing before it")
-            raise TriggerLoadError("syntax", f"unexpected `{shortened(word)}`: {hint}", text, position)
+    return _Reader(text, found).read(parse_mask(text, found), 0), found
 
 
 class _Reader:

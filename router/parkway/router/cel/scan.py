@@ -158,10 +158,10 @@ class _Scanner:
                 position = run.end()
             elif self.text.startswith(quote, position):
                 return position
-            elif self.text[position] == "\\" and not raw:
-                position += 2
-            elif self.text[position] in "\r\n" and len(quote) == 1:
+            elif len(quote) == 1 and self.text[position] in "\r\n":
                 break
+            elif self.text[position] == "\\" and not raw and self.text[position + 1 : position + 2] not in "\r\n":
+                position += 2
             else:
                 position += 1
         raise self.error(f"the string is never closed: add `{quote}`", opening)

@@ -7,6 +7,7 @@ from typing import Any, Final, Literal
 from parkway.router.cel.errors import TriggerLoadError
 from parkway.router.cel.event_types import possible_types
 from parkway.router.cel.expression import Expression, compile_expression
+from parkway.router.cel.generate import Compiled
 from parkway.router.cel.nodes import Event, Select
 from parkway.schemas.event_types import EventType
 
@@ -22,28 +23,26 @@ class Trigger:
 
     `entry` is what the user wrote, trimmed. `event_types` are the types that can make it true, None when
     any can. `expression` is None for an event type name.
+
+    `evaluate(event)` tells whether an event in JSON form fires it. It raises `TriggerEvaluationError` where
+    the expression has no boolean value (see `Expression`).
     """
+
+    evaluate: Compiled
 
     def __init__(self, entry: str, event_types: frozenset[str] | None, expression: Expression | None) -> None:
         self.entry = entry
         self.event_types = event_types
         self.expression = expression
         self.kind: Kind = "event-type" if expression is None else "expression"
+        self.evaluate = self._is_named if expression is None else expression.evaluate
 
     @property
     def warnings(self) -> tuple[str, ...]:
         """What the entry loads with but should be written otherwise."""
         return self.expression.warnings if self.expression is not None else ()
 
-    def evaluate(self, event: Mapping[str, Any]) -> bool:
-        """Whether the event (in JSON form) fires the trigger.
-
-        Raises:
-            TriggerEvaluationError: the expression has no boolean value for this event.
-
-        """
-        if self.expression is not None:
-            return self.expression.evaluate(event)
+    def _is_named(self, event: Mapping[str, Any]) -> bool:
         return self.event_types is not None and event["type"] in self.event_types
 
     def __repr__(self) -> str:

@@ -1,0 +1,111 @@
+"""Agents of the integration tests. The workers import this module by name."""
+
+import asyncio
+import os
+import time
+from pathlib import Path
+
+from pydantic import BaseModel
+from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart, ToolReturnPart
+from pydantic_ai.models.function import AgentInfo, FunctionModel
+
+from parkway.agents import (
+    Agent,
+    ChatMessage,
+    ChatModel,
+    ChatRequestEvent,
+    ChatResponseEvent,
+    Context,
+    Event,
+    action,
+    tool,
+)
+
+
+def note(name: str, text: str) -> None:
+    """Leave a trace outside Kafka: side effects may happen again after a crash, and tests count them."""
+    folder = os.environ.get("TEST_NOTES")
+    if folder:
+        with (Path(folder) / f"{name}.notes").open("a") as file:
+            file.write(text + "\n")
+
+
+class Order(BaseModel):
+    number: int
+    wait: float = 0.0
+
+
+class Orders(Agent):
+    """User actions only."""
+
+    @action("order", external=True, order="unordered")
+    async def process(self, order: Order, ctx: Context) -> None:
+        note("process", str(order.number))
+        await asyncio.sleep(order.wait)
+        ctx.output({"number": order.number})
+
+    @action("step", external=True)
+    async def step(self, order: Order, ctx: Context) -> None:
+        """One record of a key at a time."""
+        await asyncio.sleep(order.wait)
+        ctx.output({"number": order.number})
+
+    @action("slow-sync", external=True, order="unordered")
+    def slow_sync(self, order: Order, ctx: Context) -> None:
+        time.sleep(order.wait)
+        ctx.output({"number": order.number})
+
+    @action("broken", external=True)
+    async def broken(self, event: Event, ctx: Context) -> None:
+        ctx.send(Event(type="never-seen"))
+        raise ValueError(f"secret {event.id}")
+
+    @action("again", external=True)
+    async def again(self, event: Event, ctx: Context) -> None:
+        """Triggers itself."""
+        ctx.send(Event(type="again"))
+
+
+@tool
+async def lookup(number: int) -> dict[str, int]:
+    """Looks an order up."""
+    note("lookup", str(number))
+    await asyncio.sleep(float(os.environ.get("TEST_TOOL_SECONDS", "0.02")))
+    return {"number": number, "price": number * 10}
+
+
+async def rounds(messages: list[ModelMessage], _info: AgentInfo) -> ModelResponse:
+    """A rule, no model: `<n> rounds for <x>` asks the tool n times, then answers with what it saw."""
+    note("model", "call")
+    await asyncio.sleep(float(os.environ.get("TEST_MODEL_SECONDS", "0.02")))
+    asked = next(part.content for message in messages for part in message.parts if part.part_kind == "user-prompt")
+    wanted, _, number = str(asked).partition(" rounds for ")
+    seen = [part.content for message in messages for part in message.parts if isinstance(part, ToolReturnPart)]
+    if len(seen) < int(wanted):
+        return ModelResponse(parts=[ToolCallPart("lookup", {"number": int(number) + len(seen)})])
+    return ModelResponse(parts=[TextPart(f"{number}: {seen}")])
+
+
+class Chats(Agent):
+    """Chats with tool rounds, asked by an action and by producers."""
+
+    assistant = ChatModel(lambda: FunctionModel(rounds), tools=[lookup])
+
+    @action("question", external=True)
+    async def ask(self, event: Event, ctx: Context) -> None:
+        text = f"{event.attributes['rounds']} rounds for {event.attributes['number']}"
+        context = {"number": event.attributes["number"]}
+        ctx.send(ChatRequestEvent(model="assistant", messages=[ChatMessage.user(text)], user_context=context))
+
+    @action("type == EventType.ChatResponseEvent && has(user_context.number)")
+    async def answer(self, event: ChatResponseEvent, ctx: Context) -> None:
+        text = event.response.content if event.success else str(event.error)
+        ctx.output({"number": event.user_context["number"], "success": event.success, "text": text})
+
+
+class Large(Agent):
+    """Outputs of any size."""
+
+    @action("make", external=True)
+    async def make(self, event: Event, ctx: Context) -> None:
+        ctx.output("x" * event.attributes["size"])

@@ -1,0 +1,296 @@
+"""An installation for tests: topics under a fresh namespace, routers and workers as processes, what they wrote."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from confluent_kafka import (
+    ConsumerGroupTopicPartitions,
+    IsolationLevel,
+    KafkaException,
+    Message,
+    Producer,
+    TopicPartition,
+)
+from confluent_kafka.admin import AdminClient, OffsetSpec
+
+from parkway.agents.build import build_plan
+from parkway.agents.load import load_agent
+from parkway.runtime.clients import admin_client, manual_consumer
+from parkway.runtime.settings import Settings
+from parkway.runtime.topology import apply_topics
+from parkway.schemas.plan import Plan
+
+HERE = Path(__file__).parent
+T = TypeVar("T")
+
+
+def wait_for(what: str, condition: Callable[[], T], seconds: float = 30.0) -> T:
+    """Wait until `condition` gives something true; fail with `what` after `seconds`."""
+    end = time.monotonic() + seconds
+    while True:
+        value = condition()
+        if value:
+            return value
+        if time.monotonic() > end:
+            raise AssertionError(f"not within {seconds:g} s: {what}")
+        time.sleep(0.05)
+
+
+@dataclass(frozen=True)
+class Read:
+    """A record as a read_committed consumer sees it."""
+
+    topic: str
+    partition: int
+    offset: int
+    key: bytes | None
+    value: bytes | None
+    headers: dict[str, bytes]
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.value or b"null")
+
+
+class Installation:
+    def __init__(self, bootstrap: str, namespace: str, agent: str, folder: Path, partitions: int = 3) -> None:
+        self.settings = Settings(bootstrap_servers=bootstrap, namespace=namespace)
+        self.topics = self.settings.topics
+        self.agent = agent
+        self.folder = folder
+        self.partitions = partitions
+        sys.path.insert(0, str(HERE))
+        self.plan = build_plan(load_agent(agent), agent)
+        self.admin: AdminClient = admin_client(self.settings, "tests")
+        self.plan_file = folder / "plan.json"
+        self.apply(self.plan)
+        self.processes: list[subprocess.Popen[bytes]] = []
+        self._producer: Producer | None = None
+
+    def apply(self, plan: Plan) -> None:
+        self.plan = plan
+        self.plan_file.write_bytes(plan.to_json())
+        apply_topics(self.admin, self.settings.bootstrap_servers, self.topics, plan, self.partitions)
+
+    # -- processes
+
+    def router(self, instance: str = "r0", **environment: str) -> subprocess.Popen[bytes]:
+        return self._start(["router", "--plan", str(self.plan_file), "--instance", instance], instance, environment)
+
+    def worker(self, instance: str = "w0", *actions: str, **environment: str) -> subprocess.Popen[bytes]:
+        chosen = [word for name in actions for word in ("--action", name)]
+        return self._start(["worker", self.agent, "--instance", instance, *chosen], instance, environment)
+
+    def _start(self, command: list[str], name: str, extra: Mapping[str, str]) -> subprocess.Popen[bytes]:
+        environment = {
+            **os.environ,
+            "PARKWAY_BOOTSTRAP_SERVERS": self.settings.bootstrap_servers,
+            "PARKWAY_NAMESPACE": self.settings.namespace,
+            "PARKWAY_SESSION_TIMEOUT": "6",
+            "PARKWAY_TRANSACTION_TIMEOUT": "10",
+            "PYTHONPATH": str(HERE),
+            **extra,
+        }
+        log = (self.folder / f"{name}.log").open("ab")
+        process = subprocess.Popen(
+            [sys.executable, "-m", "parkway.cli", *command], env=environment, stdout=log, stderr=log, cwd=self.folder
+        )
+        log.close()
+        self.processes.append(process)
+        return process
+
+    def stop(self) -> None:
+        for process in self.processes:
+            if process.poll() is None:
+                process.send_signal(signal.SIGCONT)
+                process.terminate()
+        for process in self.processes:
+            try:
+                process.wait(20)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+    def logs(self) -> str:
+        return "\n".join(
+            f"--- {log.name}\n{log.read_text(errors='replace')[-4000:]}" for log in sorted(self.folder.glob("*.log"))
+        )
+
+    def log_lines(self, name: str) -> list[dict[str, Any]]:
+        path = self.folder / f"{name}.log"
+        lines = path.read_text().splitlines() if path.exists() else []
+        return [json.loads(line) for line in lines if line.startswith("{") and line.endswith("}")]
+
+    # -- records
+
+    def emit(
+        self,
+        value: bytes | dict[str, Any],
+        *,
+        key: str | None = None,
+        topic: str | None = None,
+        partition: int = -1,
+        headers: Mapping[str, bytes | str] | None = None,
+    ) -> None:
+        if self._producer is None:
+            self._producer = Producer(
+                {
+                    "bootstrap.servers": self.settings.bootstrap_servers,
+                    "message.max.bytes": 20_000_000,
+                    "log_level": 0,
+                    "linger.ms": 1,
+                    "compression.type": "gzip",
+                }
+            )
+        body = value if isinstance(value, bytes) else json.dumps(value).encode()
+        while True:
+            try:
+                self._producer.produce(topic or self.topics.requests, body, key, partition, headers=dict(headers or {}))
+                return
+            except BufferError:
+                self._producer.poll(0.1)
+
+    def flush(self) -> None:
+        assert self._producer is not None
+        assert self._producer.flush(30) == 0
+
+    def high_watermarks(self, topic: str) -> dict[int, int]:
+        request = {TopicPartition(topic, partition): OffsetSpec.latest() for partition in range(self.partitions)}
+
+        def ask() -> dict[int, int] | None:
+            try:
+                answers = self.admin.list_offsets(request, isolation_level=IsolationLevel.READ_UNCOMMITTED)
+                return {one.partition: future.result().offset for one, future in answers.items()}
+            except KafkaException:  # just created: no leader yet
+                return None
+
+        return wait_for(f"watermarks of {topic}", ask)
+
+    def read(self, topic: str, seconds: float = 60.0) -> list[Read]:
+        """Everything committed, up to the high watermark: waits for open transactions."""
+        ends = self.high_watermarks(topic)
+        consumer = manual_consumer(self.settings, "tests-read", **{"enable.partition.eof": True})
+        consumer.assign([TopicPartition(topic, partition, 0) for partition in ends])
+        left = {partition for partition, end in ends.items() if end > 0}
+        found: list[Read] = []
+        deadline = time.monotonic() + seconds
+        while left:
+            assert time.monotonic() < deadline, f"{topic} cannot be read to its end: an open transaction?"
+            found += [_read(message) for message in consumer.consume(1000, 0.1) if message.error() is None]
+            for position in consumer.position([TopicPartition(topic, partition) for partition in left]):
+                if position.offset >= ends[position.partition]:
+                    left.discard(position.partition)
+        consumer.close()
+        return sorted(found, key=lambda read: (read.partition, read.offset))
+
+    def wait_read(self, topic: str, count: int, seconds: float = 40.0) -> list[Read]:
+        """Wait until `topic` holds at least `count` committed records."""
+        records: list[Read] = []
+
+        def enough() -> bool:
+            records[:] = self.read(topic)
+            return len(records) >= count
+
+        try:
+            wait_for(f"{count} records in {topic} (have {len(records)})", enough, seconds)
+        except AssertionError as error:
+            raise AssertionError(f"{error}; has {len(records)}\n{self.logs()}") from None
+        return records
+
+    def parked(self) -> dict[bytes, bytes]:
+        """What is parked now."""
+        live: dict[bytes, bytes] = {}
+        for record in self.read(self.topics.parked):
+            assert record.key is not None
+            if record.value is None:
+                live.pop(record.key, None)
+            else:
+                live[record.key] = record.value
+        return live
+
+    def lag(self, group: str, topic: str) -> int:
+        """Committed offsets against the high watermark (stable ones only)."""
+        wanted = [TopicPartition(topic, partition) for partition in range(self.partitions)]
+        answer = self.admin.list_consumer_group_offsets(
+            [ConsumerGroupTopicPartitions(group, wanted)], require_stable=True
+        )
+        ends = self.high_watermarks(topic)
+        total = 0
+        for one in answer[group].result().topic_partitions:
+            if one.error is not None:
+                return -1
+            total += ends[one.partition] - max(0, one.offset)
+        return total
+
+    def wait_no_lag(self, group: str, topic: str, seconds: float = 40.0) -> None:
+        wait_for(f"no lag of {group} on {topic}\n{self.logs()}", lambda: self.lag(group, topic) == 0, seconds)
+
+    def wait_all_done(self, seconds: float = 60.0) -> None:
+        """Every record of every topic in between is completed, and committed past control records."""
+        pairs = [(self.topics.router_group, self.topics.requests), (self.topics.router_group, self.topics.events)]
+        for action in self.plan.actions:
+            group = self.topics.worker_group(action.name)
+            pairs.append((group, self.topics.action(action.name)))
+            if action.parks:
+                pairs.append((group, self.topics.resume(action.name)))
+
+        def done() -> bool:
+            return all(self.lag(group, topic) == 0 for group, topic in pairs)
+
+        wait_for("no lag anywhere", lambda: done() and done(), seconds)
+
+    def wait_all_done_for(self, action: str) -> None:
+        self.wait_no_lag(self.topics.worker_group(action), self.topics.action(action))
+
+    @staticmethod
+    def broker_time() -> int:
+        """Milliseconds since 1970: the broker runs on this machine."""
+        return time.time_ns() // 1_000_000
+
+    def wait_members(self, group: str, count: int, seconds: float = 30.0) -> None:
+        """Wait until the group is stable with `count` members."""
+
+        def stable() -> bool:
+            try:
+                described = self.admin.describe_consumer_groups([group])[group].result()
+            except KafkaException:  # its coordinator is not up yet
+                return False
+            return described.state.name == "STABLE" and len(described.members) == count
+
+        wait_for(f"{count} members in {group}\n{self.logs()}", stable, seconds)
+
+
+def _read(message: Message) -> Read:
+    return Read(
+        message.topic(),
+        message.partition(),
+        message.offset(),
+        message.key(),
+        message.value(),
+        dict(message.headers() or []),
+    )
+
+
+def event(event_type: str, event_id: str | None = None, **attributes: Any) -> dict[str, Any]:
+    return {"id": event_id or str(uuid.uuid4()), "type": event_type, "attributes": attributes}
+
+
+@contextmanager
+def installation(
+    bootstrap: str, namespace: str, agent: str, folder: Path, partitions: int = 3
+) -> Iterator[Installation]:
+    one = Installation(bootstrap, namespace, agent, folder, partitions)
+    try:
+        yield one
+    finally:
+        one.stop()
