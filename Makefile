@@ -25,7 +25,7 @@ $(VENV)/.installed: pyproject.toml
 setup: $(VENV)/.installed
 
 demo: setup
-	$(BIN)/python examples/github_triage/demo.py
+	$(BIN)/python -m examples.github_triage.demo
 
 test: lint unit integration
 

@@ -156,9 +156,10 @@ class Installation:
         while True:
             try:
                 self._producer.produce(topic or self.topics.requests, body, key, partition, headers=dict(headers or {}))
-                return
             except BufferError:
                 self._producer.poll(0.1)
+            else:
+                return
 
     def flush(self) -> None:
         assert self._producer is not None

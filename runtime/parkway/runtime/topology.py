@@ -92,8 +92,12 @@ def check_topics(admin: AdminClient, bootstrap: str, topics: Topics, plan: Plan)
     than `requests`.
     """
     existing = cluster(admin, bootstrap).topics
-    wanted = [spec.name for spec in wanted_topics(topics, plan)]
-    missing = [name for name in wanted if name not in existing]
+    ours = [spec.name for spec in wanted_topics(topics, plan)]
+    for reply_topic in plan.reply_topics:
+        if reply_topic not in existing:
+            raise TopologyError(f"missing reply topic {reply_topic}: create it, or take it off the plan's reply_topics")
+    wanted = [*ours, *plan.reply_topics]
+    missing = [name for name in ours if name not in existing]
     if missing:
         raise TopologyError(
             f"missing topic{'s' if len(missing) > 1 else ''} {', '.join(missing)}: "

@@ -45,6 +45,15 @@ _RECORD_ERRORS: Final = frozenset(
 )
 
 
+_FENCED: Final = frozenset(
+    {KafkaError._FENCED, KafkaError.PRODUCER_FENCED, KafkaError.INVALID_PRODUCER_EPOCH}  # noqa: SLF001
+)
+_FENCED_HINT: Final = (
+    "; either the broker was away for longer than the transaction timeout, or another process runs as this "
+    "instance: give each its own --instance (PARKWAY_INSTANCE)"
+)
+
+
 class TransactionError(Exception):
     """Base: the transaction did not commit."""
 
@@ -151,7 +160,8 @@ class TransactionalProducer:
     def _abort_after(self, producer: Producer, failure: KafkaException) -> None:
         error = failure.args[0]
         if error.fatal() or not error.txn_requires_abort():
-            raise FatalTransactionError(f"{self._id}: {_text(failure)}") from failure
+            hint = _FENCED_HINT if error.code() in _FENCED else ""
+            raise FatalTransactionError(f"{self._id}: {_text(failure)}{hint}") from failure
         self._abort(producer)
         if error.code() in _GROUP_MOVED_ON:
             raise GroupFencedError(_text(failure)) from failure

@@ -1,6 +1,7 @@
 """A worker process: one agent instance, one worker per action, until it is told to stop."""
 
 import asyncio
+import os
 import signal
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
@@ -74,7 +75,7 @@ def _stop_signals() -> asyncio.Event:
 
     def on_signal() -> None:
         if stop.is_set():
-            raise SystemExit(1)
+            os._exit(1)  # threads may wait for a broker that is gone
         stop.set()
 
     for number in (signal.SIGTERM, signal.SIGINT):

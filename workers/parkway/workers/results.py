@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+from dataclasses import replace
 
 from parkway.runtime.records import Incoming, Record
 from parkway.runtime.settings import Settings
@@ -34,11 +35,7 @@ class ResultBuilder:
     def handled(self, work: Work, task: Task, effects: Effects) -> Result:
         """What a handler gave back for a record."""
         result = Result(work.epoch, work.partition, work, task)
-        cause = (
-            Cause.of_parked(task.parked, work.partition, work.event)
-            if task.parked is not None
-            else Cause.of_record(work.record, work.event)
-        )
+        cause = self._cause(result, task)
         try:
             self._fill(result, cause, effects, work.request_id)
         except ParkedTooLargeError as error:
@@ -49,8 +46,7 @@ class ResultBuilder:
         """The end of a parked request whose time is over."""
         assert task.parked is not None
         result = Result(epoch, partition, None, task)
-        cause = Cause.of_parked(task.parked, partition, task.event)
-        self._fill(result, cause, self._action.expired(task), request_id)
+        self._fill(result, self._cause(result, task), self._action.expired(task), request_id)
         return result
 
     def dead(self, work: Work, reason: DlqReason, message: str) -> Result:
@@ -80,21 +76,32 @@ class ResultBuilder:
         request_id = result.ends or (result.upsert[0] if result.upsert is not None else None)
         result.upsert = None
         if result.refusals == 1 and task is not None:
-            cause = (
-                Cause.of_parked(task.parked, result.partition, task.event)
-                if task.parked is not None
-                else Cause.of_record(_record_of(work), task.event)
-            )
+            # It may be the reply topic that is gone: the failed response goes to `outputs`.
+            cause = replace(self._cause(result, task), reply_to=None)
             self._fill(result, cause, self._action.failed(task, UndeliverableError(message)), request_id)
             return True
-        if work is None or result.refusals > 3:
+        record = work.record if work is not None else self._parked_record(result)
+        if record is None or result.refusals > 3:
             return False
-        record = work.record
         if result.refusals == 3:
-            record = Incoming(record.topic, record.partition, record.offset, record.timestamp, record.key, None, [])
+            record = replace(record, value=None, headers=[])
         result.records = [self._outbox.dead_letter(record, DlqReason.UNDELIVERABLE, message, 1)]
         self._end(result, request_id)
         return True
+
+    def _cause(self, result: Result, task: Task) -> Cause:
+        if task.parked is not None:
+            event = result.work.event if result.work is not None else task.event
+            return Cause.of_parked(task.parked, result.partition, event)
+        return Cause.of_record(_record_of(result.work), task.event)
+
+    def _parked_record(self, result: Result) -> Incoming | None:
+        """What a sweep works on, as a record: for the DLQ."""
+        parked = result.task.parked if result.task is not None else None
+        if parked is None:
+            return None
+        key = parked_key(parked.request_id, self._action.name)
+        return Incoming(self._settings.topics.parked, result.partition, -1, 0, key, parked.to_json(), [])
 
     def _fill(self, result: Result, cause: Cause, effects: Effects, request_id: str | None) -> None:
         task = result.task

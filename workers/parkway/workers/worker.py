@@ -32,6 +32,7 @@ from parkway.workers.results import ResultBuilder, request_hash
 from parkway.workers.work import Epoch, Lane, Result, Work
 
 _SWEEP_SECONDS: Final = 1.0
+_REFRESH_SECONDS: Final = 6 * 3600.0  # well inside a broker's shortest sensible offsets.retention.minutes, a day
 _FLUSH_SECONDS: Final = 10.0
 _LEAST_BUFFER: Final = 500
 
@@ -87,6 +88,7 @@ class Worker:
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._committer.run())
             tasks.create_task(self._sweep_for_ever())
+            tasks.create_task(self._refresh_for_ever())
             tasks.create_task(self._watch_failure())
 
     async def drain(self, seconds: float) -> None:
@@ -360,6 +362,15 @@ class Worker:
             for partition in assignment.partitions.values():
                 for request_id in list(partition.parked.overdue(_now_ms())):
                     self._sweep(assignment.epoch, partition, request_id)
+
+    async def _refresh_for_ever(self) -> None:
+        """Commit the offsets again: `resume` is not in the group's subscription, so the broker forgets them."""
+        while True:
+            await asyncio.sleep(_REFRESH_SECONDS)
+            assignment = self._assignment
+            if assignment is not None:
+                for number in assignment.partitions:
+                    self._committer.add(Result(assignment.epoch, number, None))
 
     def _sweep(self, epoch: Epoch, partition: Partition, request_id: str) -> None:
         """End a request whose time is over."""

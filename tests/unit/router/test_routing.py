@@ -1,0 +1,162 @@
+import json
+from typing import Any
+
+import pytest
+
+from parkway.router.routing import Routing
+from parkway.runtime.records import Incoming, Record
+from parkway.schemas.plan import ActionPlan, Plan
+from parkway.schemas.topics import Topics
+
+TOPICS = Topics("ns")
+PLAN = Plan(
+    agent="test",
+    accepts=("ticket", "_chat_request_event", "_context_retrieval_request_event"),
+    actions=(
+        ActionPlan(name="triage", triggers=("ticket",)),
+        ActionPlan(name="large", triggers=("type == 'ticket' && amount > 100",)),
+        ActionPlan(name="log-tools", triggers=("_tool_response_event",)),
+        ActionPlan(
+            name="chat",
+            triggers=("_chat_request_event",),
+            resumed_by=("_tool_response_event",),
+            answers=("_chat_request_event",),
+        ),
+    ),
+)
+
+
+def outside(body: dict[str, Any], **headers: str) -> Incoming:
+    given = [(name.replace("_", "-"), value.encode()) for name, value in headers.items()]
+    return Incoming("ns.requests", 2, 5, 1000, b"key", json.dumps(body).encode(), given)
+
+
+def inside(body: dict[str, Any], **headers: str) -> Incoming:
+    given = [("parkway-type", body["type"].encode())]
+    given += [(name.replace("_", "-"), value.encode()) for name, value in headers.items()]
+    return Incoming("ns.events", 2, 5, 1000, b"key", json.dumps(body).encode(), given)
+
+
+def route(record: Incoming, **changes: Any) -> list[Record]:
+    return Routing(PLAN.model_copy(update=changes), TOPICS).route(record)
+
+
+def topics_of(records: list[Record]) -> list[str]:
+    return [record.topic.removeprefix("ns.") for record in records]
+
+
+def reason(record: Record) -> str:
+    return dict(record.headers)["parkway-error-type"].decode()
+
+
+def test_each_match_goes_to_its_actions_topic_in_the_same_partition_with_the_same_key() -> None:
+    records = route(outside({"type": "ticket", "attributes": {"amount": 200}}))
+    assert topics_of(records) == ["action.triage", "action.large"]
+    assert {(record.partition, record.key) for record in records} == {(2, b"key")}
+
+
+def test_what_comes_from_inside_is_forwarded_untouched() -> None:
+    record = inside({"type": "ticket", "attributes": {"amount": 1}, "upstreamActionName": "a"}, parkway_hops="3")
+    (forwarded,) = route(record)
+    assert forwarded.value is record.value
+    assert forwarded.headers == record.headers
+
+
+def test_what_the_type_alone_decides_is_not_decoded() -> None:
+    record = Incoming("ns.events", 0, 0, 0, None, b"not json at all", [("parkway-type", b"_chat_request_event")])
+    assert topics_of(route(record)) == ["action.chat"]
+
+
+def test_a_continuation_goes_to_resume_beside_its_triggers() -> None:
+    assert topics_of(route(inside({"type": "_tool_response_event", "attributes": {}}))) == [
+        "action.log-tools",
+        "resume.chat",
+    ]
+
+
+def test_a_continuation_passes_the_hop_limit_and_a_trigger_does_not() -> None:
+    record = inside({"type": "_tool_response_event", "attributes": {}}, parkway_hops="101")
+    assert topics_of(route(record)) == ["resume.chat"]
+    (dead,) = route(inside({"type": "ticket"}, parkway_hops="101"))
+    assert reason(dead) == "hop_limit"
+    assert topics_of(route(inside({"type": "ticket"}, parkway_hops="100"))) == ["action.triage"]
+
+
+def test_a_request_beyond_the_hop_limit_is_answered_and_the_chain_still_ends() -> None:
+    (answer,) = route(inside({"id": "r", "type": "_chat_request_event", "attributes": {}}, parkway_hops="101"))
+    assert answer.topic == "ns.events"
+    assert dict(answer.headers)["parkway-hops"] == b"101"
+    (dead,) = route(Incoming("ns.events", 2, 6, 0, None, answer.value, answer.headers))
+    assert reason(dead) == "hop_limit"
+
+
+@pytest.mark.parametrize(("route_external", "topic"), [(False, "ns.outputs"), (True, "ns.events")])
+def test_the_routers_own_failed_response_goes_where_a_response_would(route_external: bool, topic: str) -> None:
+    plan = {"actions": PLAN.actions[:1], "route_external_responses": route_external}
+    (answer,) = route(outside({"id": "r", "type": "_chat_request_event"}), **plan)
+    body = json.loads(answer.value or b"")
+    assert answer.topic == topic
+    assert body["attributes"]["error"]["type"] == "no_action"
+    assert "user_context" not in body["attributes"]
+    assert "parkway-external" not in dict(answer.headers)
+
+
+def test_a_retrieval_request_without_an_action_goes_to_the_dlq() -> None:
+    (dead,) = route(outside({"id": "r", "type": "_context_retrieval_request_event"}))
+    assert reason(dead) == "no_action"
+
+
+def test_an_event_that_matches_nothing_is_no_error() -> None:
+    assert route(inside({"type": "unheard-of"})) == []
+
+
+def test_a_trigger_error_is_false_by_default_and_a_dead_letter_by_policy() -> None:
+    record = outside({"type": "ticket", "attributes": {"amount": "many"}})
+    assert topics_of(route(record)) == ["action.triage"]
+    (dead,) = route(record, on_trigger_error="fail")
+    assert reason(dead) == "trigger_error"
+    assert dead.value == record.value
+
+
+def test_a_refused_record_keeps_its_bytes_headers_and_origin() -> None:
+    record = outside({"type": "secret"}, x_mine="1")
+    (dead,) = route(record)
+    headers = dict(dead.headers)
+    assert (dead.topic, dead.partition, dead.key, dead.value) == ("ns.dlq", 2, b"key", record.value)
+    assert headers["x-mine"] == b"1"
+    assert headers["parkway-origin"] == b"ns.requests/2/5"
+    assert b"accepts ticket" in headers["parkway-error-message"]
+
+
+def test_a_reply_topic_must_be_on_the_plans_list() -> None:
+    request = outside({"type": "ticket"}, parkway_reply_to="replies")
+    assert reason(route(request)[0]) == "unknown_reply_topic"
+    (routed,) = route(request, reply_topics=("replies",))
+    assert dict(routed.headers)["parkway-reply-to"] == b"replies"
+
+
+def test_headers_from_outside_are_kept_made_or_removed() -> None:
+    given = {
+        "traceparent": "00-a",
+        "parkway_tenant": "t",
+        "parkway_subject": "s",
+        "parkway_deadline": "123",
+        "parkway_root": "x",
+        "parkway_parent": "x",
+        "parkway_type": "x",
+        "parkway_hops": "9",
+        "other": "x",
+    }
+    (routed,) = route(outside({"id": "e", "type": "ticket"}, **given))
+    assert dict(routed.headers) == {
+        "content-type": b"application/vnd.parkway.event+json",
+        "parkway-type": b"ticket",
+        "parkway-external": b"1",
+        "parkway-root": b"ns.requests:2:5:1000",
+        "parkway-root-id": b"e",
+        "parkway-hops": b"0",
+        "traceparent": b"00-a",
+        "parkway-tenant": b"t",
+        "parkway-subject": b"s",
+        "parkway-deadline": b"123",
+    }
