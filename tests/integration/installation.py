@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from confluent_kafka import (
-    ConsumerGroupTopicPartitions,
     IsolationLevel,
     KafkaException,
     Message,
@@ -26,6 +25,7 @@ from confluent_kafka.admin import AdminClient, OffsetSpec
 from parkway.agents.build import build_plan
 from parkway.agents.load import load_agent
 from parkway.runtime.clients import admin_client, manual_consumer
+from parkway.runtime.group_offsets import GroupOffsets
 from parkway.runtime.settings import Settings
 from parkway.runtime.topology import apply_topics
 from parkway.schemas.plan import Plan
@@ -76,6 +76,7 @@ class Installation:
         self.apply(self.plan)
         self.processes: list[subprocess.Popen[bytes]] = []
         self._producer: Producer | None = None
+        self._offsets: dict[str, GroupOffsets] = {}
 
     def apply(self, plan: Plan) -> None:
         self.plan = plan
@@ -222,14 +223,13 @@ class Installation:
     def lag(self, group: str, topic: str) -> int:
         """Committed offsets against the high watermark (stable ones only)."""
         wanted = [TopicPartition(topic, partition) for partition in range(self.partitions)]
-        answer = self.admin.list_consumer_group_offsets(
-            [ConsumerGroupTopicPartitions(group, wanted)], require_stable=True
-        )
+        asked = self._offsets.setdefault(group, GroupOffsets(self.settings, "tests-offsets", group))
+        committed = asked.committed(wanted, 5.0)
+        if committed is None:
+            return -1
         ends = self.high_watermarks(topic)
         total = 0
-        for one in answer[group].result().topic_partitions:
-            if one.error is not None:
-                return -1
+        for one in committed:
             total += ends[one.partition] - max(0, one.offset)
         return total
 

@@ -19,6 +19,7 @@ _COMMANDS: Final = {
     "worker": "parkway.cli.worker",
     "dev": "parkway.cli.dev",
     "emit": "parkway.cli.emit",
+    "trigger": "parkway.cli.trigger",
 }
 
 

@@ -14,11 +14,12 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 from parkway.router.routing import Routing
 from parkway.runtime import metrics
 from parkway.runtime.clients import group_consumer
+from parkway.runtime.group_offsets import GroupOffsets
 from parkway.runtime.logs import get_logger
 from parkway.runtime.records import Incoming, Record, incoming
 from parkway.runtime.settings import Settings
@@ -33,6 +34,7 @@ from parkway.schemas.errors import DlqReason
 
 BATCH: Final = 2_000
 _POLL: Final = 0.1
+_ASK: Final = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +71,8 @@ class Router:
         self._epoch: Epoch | None = None
         self._epochs = 0
         self._assigned: list[TopicPartition] = []
+        self._started = False  # the partitions of this epoch are being fetched
+        self._group_offsets = GroupOffsets(settings, f"{client_id}.offsets", self._topics.router_group)
         self._in_flight: Future[None] | None = None
         self._sent: dict[tuple[str, int], int] = {}  # offsets of the newest transaction of this epoch
         self._meta = f"1;plan={routing.plan.build}"
@@ -92,10 +96,13 @@ class Router:
             self._settle()
         finally:
             self._consumer.close()
+            self._group_offsets.close()
             self._committer.shutdown()
             self._log.info("router_stopped")
 
     def _step(self) -> None:
+        if self._epoch is not None and not self._started:
+            self._start_fetching()
         messages = self._take()
         if self._epoch is None:
             return
@@ -104,6 +111,15 @@ class Router:
         else:
             self._settle()
             self._commit_idle_positions()
+
+    def _start_fetching(self) -> None:
+        """Assign explicit offsets, as soon as no transaction holds any of them pending."""
+        committed = self._group_offsets.committed(self._assigned, _ASK)
+        if committed is not None:
+            self._consumer.assign(
+                [TopicPartition(one.topic, one.partition, _or_earliest(one.offset)) for one in committed]
+            )
+            self._started = True
 
     def _take(self) -> list[Message]:
         """What is there, at once: the first record may be waited for, a batch is never."""
@@ -114,7 +130,7 @@ class Router:
         taken = [first, *self._consumer.consume(BATCH - 1, 0)]
         if self._epoch is not epoch:
             # A rebalance ran inside these calls: nobody can tell which epoch each record belongs to.
-            self._consumer.assign(self._assigned)  # from the committed offsets
+            self._started = False  # fetch from the committed offsets
             return []
         messages = []
         for message in taken:
@@ -226,7 +242,9 @@ class Router:
     def _on_assign(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         self._epochs += 1
         self._sent.clear()
+        consumer.assign([])
         self._assigned = partitions
+        self._started = not partitions
         self._epoch = Epoch(self._epochs, consumer.consumer_group_metadata()) if partitions else None
         self._log.info("assigned", epoch=self._epochs, partitions=len(partitions))
         self.ready.set()
@@ -246,3 +264,7 @@ class Router:
 def _offsets_of(batch: Batch, part: range, meta: str) -> list[TopicPartition]:
     nexts = {(source.topic, source.partition): source.offset + 1 for source in (batch.sources[index] for index in part)}
     return [TopicPartition(topic, partition, offset, meta) for (topic, partition), offset in nexts.items()]
+
+
+def _or_earliest(offset: int) -> int:
+    return offset if offset >= 0 else OFFSET_BEGINNING

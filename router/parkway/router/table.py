@@ -1,13 +1,16 @@
 """From an event to the actions that it triggers (DESIGN 5.4)."""
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain
+from typing import Any, Final
 
 from parkway.router.cel import Trigger, TriggerEvaluationError, compile_trigger
 from parkway.router.cel.index import Candidate, TriggerIndex
 
 OnError = Callable[[str, str, Exception], None]
+
+SAMPLES: Final = 16
 
 
 class TriggerTable:
@@ -16,7 +19,9 @@ class TriggerTable:
     Args:
         actions: action names with their trigger entries, in plan order.
         on_error: called with action, trigger entry and error when an expression has no boolean value for
-            an event. The trigger then counts as false, and the next one of the action is tried.
+            an event. The trigger then counts as false, and the next one of the action is tried. Where a
+            field that thousands of triggers compare is missing, none of them can fire; of these, no more
+            than it takes to find one error, or the first `SAMPLES`, are tried for an event.
 
     Raises:
         TriggerLoadError: an entry does not compile. `actions` are compiled in order.
@@ -46,15 +51,18 @@ class TriggerTable:
         """The actions that an event (in JSON form) triggers, each once.
 
         First those that a trigger names the event's type for, then those that only an expression fires,
-        both in plan order.
+        both in plan order. An action's triggers are tried in order until one fires.
         """
         hits = self._by_type.get(event["type"], [])
         names = [self._names[number] for number in hits]
-        done = set(hits)
-        for candidate in self._index.find(event):
-            if candidate.action not in done and self._fires(candidate, event):
-                done.add(candidate.action)
+        fired = dict.fromkeys(hits, -1)  # action -> its trigger that decided
+        found = self._index.find(event)
+        for candidate in found.could_fire:
+            if candidate.action not in fired and self._fires(candidate, event):
+                fired[candidate.action] = candidate.trigger
                 names.append(self._names[candidate.action])
+        if found.could_fail and self._on_error is not None:
+            self._sample_errors(chain.from_iterable(found.could_fail), fired, event)
         return names
 
     def match_type(self, event_type: str) -> list[str] | None:
@@ -68,6 +76,26 @@ class TriggerTable:
         try:
             return candidate.expression.evaluate(event)
         except TriggerEvaluationError as error:
-            if self._on_error is not None:
-                self._on_error(self._names[candidate.action], candidate.expression.text, error)
+            self._tell(candidate, error)
             return False
+
+    def _sample_errors(
+        self, candidates: Iterable[Candidate], fired: Mapping[int, int], event: Mapping[str, Any]
+    ) -> None:
+        """Tell errors of triggers that cannot fire: all of a few; of many some, and at least one if there is any."""
+        errors = 0
+        for tried, candidate in enumerate(candidates):
+            if tried >= SAMPLES and errors:
+                return
+            decided = fired.get(candidate.action)
+            if decided is not None and decided < candidate.trigger:
+                continue
+            try:
+                candidate.expression.evaluate(event)
+            except TriggerEvaluationError as error:
+                errors += 1
+                self._tell(candidate, error)
+
+    def _tell(self, candidate: Candidate, error: TriggerEvaluationError) -> None:
+        if self._on_error is not None:
+            self._on_error(self._names[candidate.action], candidate.expression.text, error)

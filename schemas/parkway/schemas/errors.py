@@ -35,6 +35,8 @@ class DlqReason(StrEnum):
 
     INVALID_JSON = "invalid_json"  # not UTF-8, not JSON, a number that is not finite
     INVALID_EVENT = "invalid_event"  # JSON, but not an event: no object, no type, attributes no map ...
+    INVALID_AVRO = "invalid_avro"  # bytes that are not what their schema says, or a schema that is none of ours
+    UNKNOWN_SCHEMA = "unknown_schema"  # a schema id or a fingerprint that nobody knows
     INVALID_HEADER = "invalid_header"  # a header of ours with a value that cannot be read
     UNSUPPORTED_CONTENT_TYPE = "unsupported_content_type"
     BAD_ID = "bad_id"

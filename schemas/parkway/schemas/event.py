@@ -8,7 +8,7 @@ import orjson
 
 from parkway.schemas import jsonio
 from parkway.schemas.json_form import EventError, json_form, short
-from parkway.schemas.wire_model import WireModel, written_members
+from parkway.schemas.wire_model import WireModel
 
 # Containers around an attribute's value: the event and its attribute map.
 ATTRIBUTE_DEPTH: Final = 2
@@ -234,5 +234,5 @@ def _load(data: bytes | str) -> Any:
 def _write_other(value: Any) -> Any:
     """Hook of orjson for what it does not write itself: our models, and values changed after construction."""
     if isinstance(value, WireModel):
-        return written_members(value)
+        return value.written()
     return json_form(value, "")

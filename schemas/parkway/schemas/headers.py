@@ -25,6 +25,8 @@ ERROR_TYPE: Final = "parkway-error-type"
 ERROR_MESSAGE: Final = "parkway-error-message"
 
 JSON_CONTENT: Final = b"application/vnd.parkway.event+json"
+AVRO_CONTENT: Final = b"application/vnd.parkway.event+avro"
+CLOUDEVENTS_CONTENT: Final = b"application/cloudevents+json"
 
 # Kept from a record of `requests`; everything else with our prefix is made from the body or removed.
 KEPT_FROM_OUTSIDE: Final = frozenset({TRACEPARENT, TRACESTATE, DEADLINE, REPLY_TO, SUBJECT, TENANT})

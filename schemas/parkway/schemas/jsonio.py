@@ -10,7 +10,7 @@ MAX_DEPTH: Final = 100
 
 # What orjson may write differently from what it read: 16 digits and more, an exponent, a negative zero.
 # A match inside a string only costs time.
-_LONG_NUMBER: Final = re.compile(rb"[:,\[\s](?:-0|-?\d[\d.]{15,}|-?\d[\d.]*[eE])")
+_LONG_NUMBER: Final = re.compile(rb"(?:\A|[:,\[\s])(?:-0|-?\d[\d.]{15,}|-?\d[\d.]*[eE])")
 
 
 class JsonError(ValueError):

@@ -1,11 +1,15 @@
-"""Chat messages and tool calls, in the JSON of Flink Agents."""
+"""Chat messages and tool calls, in the JSON of Flink Agents.
+
+Its newest snapshots write two things differently: a message's text as `blocks` of text, and a tool call with `name`
+and `arguments` beside `id`. Both are read, and written back as they came; new events have the form of DESIGN 4.1.
+"""
 
 from collections.abc import Iterable
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, ModelWrapValidatorHandler, PrivateAttr, model_validator
 
-from parkway.schemas.wire_model import ListOf, WireModel
+from parkway.schemas.wire_model import ListOf, WireModel, written_members
 
 # Key in `extra_args` of a tool message: the id that the model's provider gave the call.
 EXTERNAL_ID = "external_id"
@@ -31,16 +35,77 @@ class ToolCall(WireModel):
     function: FunctionCall
     original_id: str | None = None
 
+    _flat: bool = PrivateAttr(default=False)  # read as {id, name, arguments}
 
-class ChatMessage(WireModel):
-    """What a model is told or answers. Raises pydantic's ValidationError for a member it does not know."""
+    @model_validator(mode="wrap")
+    @classmethod
+    def _read_flat(cls, values: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+        if not isinstance(values, dict) or "function" in values or "name" not in values:
+            return handler(values)
+        call = {name: value for name, value in values.items() if name not in _FUNCTION_MEMBERS}
+        call["function"] = {name: value for name, value in values.items() if name in _FUNCTION_MEMBERS}
+        read = handler(call)
+        read._flat = True  # noqa: SLF001 - its own class
+        return read
+
+    def written(self) -> dict[str, Any]:
+        members = written_members(self)
+        if self._flat:
+            members |= written_members(members.pop("function"))
+        return members
+
+
+_FUNCTION_MEMBERS = ("name", "arguments")
+
+
+class TextBlock(WireModel):
+    """A part of a message. Other types than text are refused."""
 
     model_config = ConfigDict(extra="forbid")
 
+    type: Literal["text"] = "text"
+    text: str = ""
+
+
+class ChatMessage(WireModel):
+    """What a model is told or answers. Raises pydantic's ValidationError for a member it does not know.
+
+    `content` is the text, also of a message that came with `blocks`: theirs joined.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+    OMITTED: ClassVar[frozenset[str]] = frozenset({"blocks"})
+
     role: Literal["system", "user", "assistant", "tool"] = "user"
     content: str = ""
+    blocks: list[TextBlock] | None = Field(default=None, fail_fast=True)
     tool_calls: ListOf[ToolCall] = Field(default_factory=list)
     extra_args: dict[str, Any] = Field(default_factory=dict)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _join_blocks(cls, values: Any) -> Any:
+        if not isinstance(values, dict) or values.get("blocks") is None:
+            return values
+        if "content" in values:
+            raise ValueError("content and blocks are two forms of one text; give one of them")
+        blocks = values["blocks"]
+        texts = (
+            [block.get("text", "") for block in blocks if isinstance(block, dict)] if isinstance(blocks, list) else []
+        )
+        return {**values, "content": "".join(text for text in texts if isinstance(text, str))}
+
+    def written(self) -> dict[str, Any]:
+        members = written_members(self)
+        if self.blocks is not None:
+            came = "".join(block.text for block in self.blocks)
+            members.pop("content" if self.content == came else "blocks", None)
+        return members
+
+    def __json_form__(self) -> dict[str, Any]:
+        members = super().__json_form__()
+        members.pop("blocks", None)
+        return members
 
     @classmethod
     def system(cls, text: str) -> "ChatMessage":

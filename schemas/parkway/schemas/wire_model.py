@@ -26,6 +26,10 @@ class WireModel(BaseModel):
         }
         return members | (self.__pydantic_extra__ or {})
 
+    def written(self) -> dict[str, Any]:
+        """Members to write back, under their JSON names; nested models as they are."""
+        return written_members(self)
+
 
 class Member(NamedTuple):
     """A field as JSON knows it; `default` is shared, so compare or copy it."""

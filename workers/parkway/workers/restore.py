@@ -9,9 +9,8 @@ In this order, each step guarding the next:
    transaction holds it back.
 
 Runs on a thread of its own, with clients of its own, while the group's consumer goes on polling. Probed on Kafka 4.4
-with librdkafka 2.16: `list_consumer_group_offsets(require_stable=True)` answers `UNSTABLE_OFFSET_COMMIT` per
-partition while an offset commit is pending; a position passes control records and aborted ones; an empty
-partition gives no position but an end-of-partition event with its offset.
+with librdkafka 2.16: a position passes control records and aborted ones; an empty partition gives no position
+but an end-of-partition event with its offset.
 """
 
 import threading
@@ -21,7 +20,6 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from confluent_kafka import (
-    ConsumerGroupTopicPartitions,
     IsolationLevel,
     KafkaError,
     KafkaException,
@@ -31,6 +29,7 @@ from confluent_kafka import (
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from parkway.runtime.clients import manual_consumer
+from parkway.runtime.group_offsets import GroupOffsets
 from parkway.runtime.logs import get_logger
 from parkway.runtime.settings import Settings
 from parkway.schemas.parked import ParkedError, ParkedRecord, split_parked_key
@@ -38,6 +37,7 @@ from parkway.workers.completion import Completion
 from parkway.workers.parked import Entry
 
 _RETRY: Final = 0.02
+_ASK_SECONDS: Final = 1.0
 
 
 class RestoreCancelledError(Exception):
@@ -83,6 +83,8 @@ class Restorer:
         self._topics = settings.topics
         self._topic_ids = topic_ids
         self._parks = parks
+        client_id = f"{settings.namespace}.restore.{action}"
+        self._offsets = GroupOffsets(settings, client_id, settings.topics.worker_group(action))
         self._log = get_logger("restore").bind(action=action)
 
     def restore(self, partitions: Sequence[int], cancelled: threading.Event) -> dict[int, Restored]:
@@ -119,19 +121,10 @@ class Restorer:
         self, wanted: list[TopicPartition], cancelled: threading.Event
     ) -> dict[tuple[str, int], TopicPartition]:
         """Committed offsets, or the log's beginning where nothing is committed. Asks without limit."""
-        group = self._topics.worker_group(self._action)
-        request = [ConsumerGroupTopicPartitions(group, wanted)]
-        while True:
+        committed = None
+        while committed is None:
             _check(cancelled)
-            try:
-                answer = self._admin.list_consumer_group_offsets(request, require_stable=True, request_timeout=10.0)
-                committed = answer[group].result().topic_partitions
-            except KafkaException as failure:
-                self._log.debug("committed_offsets_not_yet", detail=failure.args[0].str())
-            else:
-                if all(one.error is None for one in committed):
-                    break
-            cancelled.wait(_RETRY)
+            committed = self._offsets.committed(wanted, _ASK_SECONDS)
         nothing = [one for one in committed if one.offset < 0]
         beginnings = self._log_offsets(nothing, OffsetSpec.earliest(), cancelled)
         for one in nothing:

@@ -47,7 +47,7 @@ def trigger(event):
         pass
     return exactly(event)
 """
-_MIRRORED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
+MIRRORED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
 _STRING_METHODS: Final = {"startsWith": "startswith", "endsWith": "endswith"}
 _SIZED: Final = frozenset({str, list, dict, bytes})
 
@@ -208,7 +208,7 @@ class _Generator:
             return self.membership(node)
         for operator, operand, constant in (
             (node.operator, node.left, node.right),
-            (_MIRRORED[node.operator], node.right, node.left),
+            (MIRRORED[node.operator], node.right, node.left),
         ):
             if isinstance(operand, Constant):
                 continue

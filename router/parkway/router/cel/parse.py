@@ -35,7 +35,7 @@ from parkway.schemas.event_types import EventType
 
 _MAX_DEPTH: Final = 100  # operators in a row, and brackets; `a && b && ...` and `a || b || ...` count once
 _MOST_DIGITS: Final = 25
-_RESERVED: Final = frozenset(
+RESERVED: Final = frozenset(
     [
         "as",
         "break",
@@ -202,7 +202,7 @@ class _Reader:
         position = _at(token)
         if position in self.found.quoted_names:
             raise self.error("syntax", "a name in backticks only follows a dot", position)
-        if token in _RESERVED:
+        if token in RESERVED:
             raise self.error("syntax", f"`{token}` is reserved in CEL: write attributes.{token}", position)
         if token in ("id", "type", "attributes"):
             return Event(position, str(token))  # type: ignore[arg-type]
