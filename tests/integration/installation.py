@@ -195,7 +195,7 @@ class Installation:
         consumer.close()
         return sorted(found, key=lambda read: (read.partition, read.offset))
 
-    def wait_read(self, topic: str, count: int, seconds: float = 40.0) -> list[Read]:
+    def wait_read(self, topic: str, count: int, seconds: float = 60.0) -> list[Read]:
         """Wait until `topic` holds at least `count` committed records."""
         records: list[Read] = []
 
@@ -234,7 +234,7 @@ class Installation:
         return total
 
     def wait_no_lag(self, group: str, topic: str, seconds: float = 40.0) -> None:
-        wait_for(f"no lag of {group} on {topic}\n{self.logs()}", lambda: self.lag(group, topic) == 0, seconds)
+        wait_for(f"no lag of {group} on {topic}", lambda: self.lag(group, topic) == 0, seconds)
 
     def wait_all_done(self, seconds: float = 60.0) -> None:
         """Every record of every topic in between is completed, and committed past control records."""
@@ -245,10 +245,17 @@ class Installation:
             if action.parks:
                 pairs.append((group, self.topics.resume(action.name)))
 
-        def done() -> bool:
-            return all(self.lag(group, topic) == 0 for group, topic in pairs)
+        left: dict[tuple[str, str], int] = {}
 
-        wait_for("no lag anywhere", lambda: done() and done(), seconds)
+        def done() -> bool:
+            left.update({pair: self.lag(*pair) for pair in pairs})
+            return not any(left.values())
+
+        try:
+            wait_for("no lag anywhere", lambda: done() and done(), seconds)
+        except AssertionError as error:
+            behind = {pair: lag for pair, lag in left.items() if lag}
+            raise AssertionError(f"{error}: {behind}\n{self.logs()}") from None
 
     def wait_all_done_for(self, action: str) -> None:
         self.wait_no_lag(self.topics.worker_group(action), self.topics.action(action))
@@ -258,7 +265,7 @@ class Installation:
         """Milliseconds since 1970: the broker runs on this machine."""
         return time.time_ns() // 1_000_000
 
-    def wait_members(self, group: str, count: int, seconds: float = 30.0) -> None:
+    def wait_members(self, group: str, count: int, seconds: float = 60.0) -> None:
         """Wait until the group is stable with `count` members."""
 
         def stable() -> bool:
@@ -268,7 +275,10 @@ class Installation:
                 return False
             return described.state.name == "STABLE" and len(described.members) == count
 
-        wait_for(f"{count} members in {group}\n{self.logs()}", stable, seconds)
+        try:
+            wait_for(f"{count} members in {group}", stable, seconds)
+        except AssertionError as error:
+            raise AssertionError(f"{error}\n{self.logs()}") from None
 
 
 def _read(message: Message) -> Read:

@@ -206,7 +206,8 @@ def _fact(step: Step) -> str:
         return f"`{step.text}` is an error: {step.error}"
     if not isinstance(step.value, bool):
         return f"`{step.text}` is {step.shown}, which is no boolean"
-    because = ", ".join(f"{part.text} is {part.shown}" for part in step.parts if not isinstance(part.value, dict))
+    seen = [part for part in step.parts if part.error is None and not isinstance(part.value, dict)]
+    because = ", ".join(f"{part.text} is {part.shown}" for part in seen)
     return f"`{shortened(step.text)}` is {step.shown}" + (f" ({because})" if because else "")
 
 

@@ -2,6 +2,7 @@
 
 import json
 import re
+from decimal import Decimal
 from typing import Any, Final
 
 import orjson
@@ -62,6 +63,30 @@ def loads_for_writing(data: bytes, value: Any) -> Any:
     if not _LONG_NUMBER.search(data):
         return value
     return json.loads(data, parse_float=orjson.Fragment, parse_int=orjson.Fragment)
+
+
+def loads_exact(data: bytes, value: Any) -> Any:
+    """The document of `value = loads(data)`, with a Fragment for each number that int and float do not hold exactly."""
+    if not _LONG_NUMBER.search(data):
+        return value
+    return json.loads(data, parse_float=_exact_float, parse_int=_exact_int)
+
+
+def _exact_float(text: str) -> Any:
+    number = float(text)
+    try:
+        same = Decimal(repr(number)) == Decimal(text)
+    except ArithmeticError:  # an exponent beyond Decimal's
+        same = False
+    return number if same else orjson.Fragment(text)
+
+
+def _exact_int(text: str) -> Any:
+    if len(text) < 21 and text != "-0":
+        number = int(text)
+        if -(2**63) <= number < 2**64:
+            return number
+    return orjson.Fragment(text)
 
 
 def dumps(value: Any) -> bytes:

@@ -29,7 +29,7 @@ class RegistryServer:
         return len(self.schemas)
 
     def start(self) -> None:
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True).start()
 
     def stop(self) -> None:
         self._server.shutdown()

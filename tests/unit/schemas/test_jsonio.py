@@ -166,3 +166,21 @@ def test_string_that_never_ends_costs_milliseconds():
 def test_dumps_names_what_has_no_json_form():
     with pytest.raises(TypeError, match="object"):
         jsonio.dumps({"a": object()})
+
+
+@given(st.from_regex(r"-?(0|[1-9][0-9]{0,40})(\.[0-9]{1,40})?([eE][+-]?[0-9]{1,2})?", fullmatch=True))
+def test_exact_form_holds_every_number_or_its_text(number):
+    from fractions import Fraction
+
+    data = f'{{"a":[{number}]}}'.encode()
+    exact = jsonio.loads_exact(data, jsonio.loads(data))
+    written = jsonio.dumps(exact).decode()[6:-2]
+    assert Fraction(written) == Fraction(number)
+    assert written.startswith("-") == number.startswith("-")
+    if isinstance(exact["a"][0], int | float):
+        assert Fraction(repr(exact["a"][0])) == Fraction(number)
+
+
+def test_number_alone_is_written_as_it_came():
+    for number in (b"1E5", b"-0", b"12345678901234567890123"):
+        assert rewritten(number) == number

@@ -60,7 +60,7 @@ class ConsumerThread(threading.Thread):
         self._epoch: Epoch | None = None  # this thread's view; None: nothing may be taken
         self._partitions: list[TopicPartition] = []  # being fetched
         self._wanted = 0
-        self._busy = False  # took something since the last idle report
+        self._reported: list[tuple[int, int]] = []  # positions, at the last idle report
         self._paused = False
         self._blocked_since: float | None = None
 
@@ -128,7 +128,7 @@ class ConsumerThread(threading.Thread):
         self._consumer.assign(partitions)
         self._partitions = partitions
         self._paused = False
-        self._busy = False
+        self._reported = []
 
     def _take(self) -> None:
         messages = self._poll()
@@ -159,19 +159,21 @@ class ConsumerThread(threading.Thread):
             else:
                 self._on_error(error)
         if records and self._epoch is not None:
-            self._busy = True
             self._wanted -= len(records)
             self._loop.call_soon_threadsafe(self._listener.taken, self._epoch, self.lane, records)
 
     def _report_idle(self) -> None:
-        if not self._busy or self._epoch is None:
+        """Positions move without a record, too: past control records and aborted ones."""
+        if self._epoch is None or not self._partitions:
             return
-        self._busy = False
         positions = [
             (position.partition, position.offset)
             for position in self._consumer.position(self._partitions)
             if position.offset >= 0
         ]
+        if positions == self._reported:
+            return
+        self._reported = positions
         self._loop.call_soon_threadsafe(self._listener.positions, self._epoch, self.lane, positions)
 
     def _on_error(self, error: KafkaError) -> None:
@@ -231,7 +233,8 @@ class GroupConsumer(ConsumerThread):
         asyncio.run_coroutine_threadsafe(self._listener.revoked(lost=lost), self._loop).result()
         self._consumer.unassign()
         self._partitions = []
-        self._paused = self._busy = False
+        self._paused = False
+        self._reported = []
 
 
 class ResumeConsumer(ConsumerThread):

@@ -165,7 +165,7 @@ def _mapping(name: str) -> Mapping:
 
 
 def _object(data: bytes) -> dict[str, Any]:
-    """A JSON object in the form that keeps its numbers."""
+    """A JSON object, its numbers exact."""
     try:
         value = jsonio.loads(data)
     except jsonio.JsonError as error:
@@ -173,5 +173,5 @@ def _object(data: bytes) -> dict[str, Any]:
         raise FormatError(reason, str(error)) from None
     if not isinstance(value, dict):
         raise FormatError(DlqReason.INVALID_EVENT, f"expected a JSON object, got {short(value)}")
-    body: dict[str, Any] = jsonio.loads_for_writing(data, value)
+    body: dict[str, Any] = jsonio.loads_exact(data, value)
     return body
