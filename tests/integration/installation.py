@@ -14,18 +14,18 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from confluent_kafka import (
-    IsolationLevel,
     KafkaException,
     Message,
     Producer,
     TopicPartition,
 )
-from confluent_kafka.admin import AdminClient, OffsetSpec
+from confluent_kafka.admin import AdminClient
 
 from parkway.agents.build import build_plan
 from parkway.agents.load import load_agent
 from parkway.runtime.clients import admin_client, manual_consumer
 from parkway.runtime.group_offsets import GroupOffsets
+from parkway.runtime.log_offsets import high_watermarks
 from parkway.runtime.settings import Settings
 from parkway.runtime.topology import apply_topics
 from parkway.schemas.plan import Plan
@@ -167,16 +167,9 @@ class Installation:
         assert self._producer.flush(30) == 0
 
     def high_watermarks(self, topic: str) -> dict[int, int]:
-        request = {TopicPartition(topic, partition): OffsetSpec.latest() for partition in range(self.partitions)}
-
-        def ask() -> dict[int, int] | None:
-            try:
-                answers = self.admin.list_offsets(request, isolation_level=IsolationLevel.READ_UNCOMMITTED)
-                return {one.partition: future.result().offset for one, future in answers.items()}
-            except KafkaException:  # just created: no leader yet
-                return None
-
-        return wait_for(f"watermarks of {topic}", ask)
+        asked = [(topic, partition) for partition in range(self.partitions)]
+        answer = wait_for(f"watermarks of {topic}", lambda: high_watermarks(self.admin, asked))
+        return {partition: offset for (_, partition), offset in answer.items()}
 
     def read(self, topic: str, seconds: float = 60.0) -> list[Read]:
         """Everything committed, up to the high watermark: waits for open transactions."""

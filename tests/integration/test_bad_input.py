@@ -7,6 +7,8 @@ from typing import Any
 
 from installation import Installation, Read, event
 
+from parkway.schemas.avro import AvroCodec
+
 BAD: dict[str, tuple[bytes, str]] = {
     "not-json": (b"\xff\xfe{", "invalid_json"),
     "empty": (b"", "invalid_json"),
@@ -39,13 +41,17 @@ def test_every_kind_of_bad_input_is_refused_with_its_reason(install: Callable[..
         here.emit(body, key=name, headers={"parkway-root-id": "forged", "x-mine": "kept"})
         here.emit(event("order", number=1), key=name)  # neighbours go through
     here.emit(event("order", number=1), key="cloud", headers={"content-type": "application/cloudevents+json"})
+    here.emit(event("order", number=1), key="protobuf", headers={"content-type": "application/protobuf"})
+    here.emit(event("order", number=1), key="avro", headers={"content-type": "application/vnd.parkway.event+avro"})
     here.emit(event("order", number=1), key="late", headers={"parkway-deadline": "tomorrow"})
     here.emit(event("order", number=1), key="reply", headers={"parkway-reply-to": "elsewhere"})
     here.flush()
-    dead = {one.key.decode(): one for one in here.wait_read(here.topics.dlq, len(BAD) + 3)}
+    dead = {one.key.decode(): one for one in here.wait_read(here.topics.dlq, len(BAD) + 5)}
     reasons = {name: one.headers["parkway-error-type"].decode() for name, one in dead.items()}
     assert reasons == {name: reason for name, (_, reason) in BAD.items()} | {
-        "cloud": "unsupported_content_type",
+        "cloud": "invalid_event",  # an envelope that says it is a CloudEvent
+        "protobuf": "unsupported_content_type",
+        "avro": "invalid_avro",
         "late": "invalid_header",
         "reply": "unknown_reply_topic",
     }
@@ -98,6 +104,25 @@ def test_a_request_that_no_action_takes_is_answered_by_the_router(install: Calla
     assert response.json["attributes"]["user_context"] == {"u": 1}
     (dead,) = here.wait_read(here.topics.dlq, 1)
     assert dead.headers["parkway-error-type"] == b"no_action"
+
+
+def test_cloud_events_and_avro_come_in_like_our_own_envelope(install: Callable[..., Installation]) -> None:
+    here = install("agents:Orders")
+    here.router()
+    structured = {"specversion": "1.0", "id": "c-1", "source": "/shop", "type": "order", "data": {"number": 1}}
+    here.emit(json.dumps(structured).encode(), headers={"content-type": "application/cloudevents+json"})
+    here.emit(json.dumps(structured | {"id": "c-2"}).encode())
+    binary = {"ce_specversion": "1.0", "ce_id": "c-3", "ce_source": "/shop", "ce_type": "order"}
+    here.emit(b'{"number":1}', headers={**binary, "content-type": "application/json"})
+    here.emit(AvroCodec().encode_event(json.dumps(event("order", "c-4", number=1)).encode()))
+    here.flush()
+    routed = {one.json["id"]: one for one in here.wait_read(here.topics.action("process"), 4)}
+    assert sorted(routed) == ["c-1", "c-2", "c-3", "c-4"]
+    for one in routed.values():
+        assert one.json["attributes"] == {"number": 1}
+        assert one.headers["parkway-type"] == b"order"
+        assert one.headers["content-type"] == b"application/vnd.parkway.event+json"
+        assert not any(name.startswith("ce_") for name in one.headers)
 
 
 def test_what_is_written_inside_keeps_numbers_and_drops_forgeries(install: Callable[..., Installation]) -> None:

@@ -6,7 +6,10 @@ from collections import Counter, defaultdict
 from collections.abc import Callable
 from pathlib import Path
 
-from installation import Installation, event, wait_for
+import pytest
+from installation import Installation, event, installation, wait_for
+
+from parkway.testing.kafka import PipKafka
 
 
 def numbers(here: Installation) -> Counter[int]:
@@ -209,3 +212,33 @@ def test_a_result_that_kafka_refuses_does_not_stop_the_others(install: Callable[
     here.wait_read(here.topics.outputs, 3)
     here.wait_all_done()
     assert len(here.read(here.topics.outputs)) == 3
+
+
+@pytest.mark.timeout(240)
+def test_a_broker_that_dies_and_comes_back_loses_nothing(tmp_path: Path) -> None:
+    """A process may exit with 1 when its transaction timed out meanwhile: a supervisor starts it again."""
+    with (
+        PipKafka(data_dir=tmp_path / "kafka") as kafka,
+        installation(kafka.bootstrap_servers, "comes-back", "agents:Chats", tmp_path) as here,
+    ):
+        starts = {"r0": here.router, "w0": here.worker}
+        running = {name: start(name) for name, start in starts.items()}
+        for number in range(60):
+            here.emit(event("question", number=number, rounds=number % 3), key=f"k{number}")
+        here.flush()
+        wait_for("some answers", lambda: len(numbers(here)) > 5, 60)
+        kafka.kill(1)
+        wait_for("it is gone", lambda: not kafka.pids)
+        kafka.restart(1)
+
+        def answered() -> bool:
+            for name, process in running.items():
+                if process.poll() is not None:
+                    assert process.returncode == 1
+                    running[name] = starts[name](name)
+            return len(numbers(here)) >= 60
+
+        wait_for("all answers", answered, 120)
+        here.wait_all_done(90)
+        assert numbers(here) == Counter(range(60))
+        assert here.parked() == {}

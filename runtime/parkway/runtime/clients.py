@@ -79,6 +79,8 @@ def transactional_producer(
             "queue.buffering.max.messages": 1_000_000,
             "retry.backoff.ms": 10,  # the next transaction waits out CONCURRENT_TRANSACTIONS in steps of this
             "retry.backoff.max.ms": 10,
+            # Its re-bootstrap forgets the coordinators, and calls that wait for one hang: see watchdog.py.
+            "metadata.recovery.strategy": "none",
             **_common(settings, transactional_id),
             "transactional.id": transactional_id,
             "transaction.timeout.ms": int(settings.transaction_timeout * 1000),

@@ -19,6 +19,7 @@ from parkway.runtime.clients import transactional_producer
 from parkway.runtime.logs import get_logger
 from parkway.runtime.records import Record
 from parkway.runtime.settings import Settings
+from parkway.runtime.watchdog import Watchdog
 
 _GROUP_MOVED_ON: Final = frozenset(
     {
@@ -52,6 +53,10 @@ _FENCED_HINT: Final = (
     "; either the broker was away for longer than the transaction timeout, or another process runs as this "
     "instance: give each its own --instance (PARKWAY_INSTANCE)"
 )
+
+
+_CALL: Final = 30.0  # what a call of the transactional API is given before it is repeated, in seconds
+_NEVER: Final = 180.0  # such a call overruns its time; one that took this long does not come back
 
 
 class TransactionError(Exception):
@@ -88,6 +93,7 @@ class TransactionalProducer:
         self._refused: list[tuple[KafkaError, Message]] = []
         self._repeated = False
         self._producer: Producer | None = None
+        self._watchdog = Watchdog()
 
     def open(self) -> None:
         """Make the producer; ends a transaction that a predecessor with this id left open.
@@ -98,7 +104,7 @@ class TransactionalProducer:
         self._repeated = False
         producer = transactional_producer(self._settings, self._id, self._on_failed_delivery)
         try:
-            self._until_resolved("init_transactions", producer.init_transactions, 10.0)
+            self._until_resolved("init_transactions", producer.init_transactions, _CALL)
         except KafkaException as error:
             raise FatalTransactionError(f"{self._id}: init_transactions: {_text(error)}") from error
         self._producer = producer
@@ -119,9 +125,9 @@ class TransactionalProducer:
             producer.begin_transaction()
             self._produce(producer, records)
             self._until_resolved(
-                "send_offsets", producer.send_offsets_to_transaction, list(offsets), group_metadata, 30.0
+                "send_offsets", producer.send_offsets_to_transaction, list(offsets), group_metadata, _CALL
             )
-            self._until_resolved("commit", producer.commit_transaction, 30.0)
+            self._until_resolved("commit", producer.commit_transaction, _CALL)
         except KafkaException as failure:
             self._abort_after(producer, failure)
 
@@ -171,14 +177,15 @@ class TransactionalProducer:
 
     def _abort(self, producer: Producer) -> None:
         try:
-            self._until_resolved("abort", producer.abort_transaction, 30.0)
+            self._until_resolved("abort", producer.abort_transaction, _CALL)
         except KafkaException as failure:
             raise FatalTransactionError(f"{self._id}: abort: {_text(failure)}") from failure
 
     def _until_resolved(self, name: str, call: Callable[..., None], *arguments: Any) -> None:
         while True:
             try:
-                call(*arguments)
+                with self._watchdog.watch(f"{self._id} {name}", _NEVER):
+                    call(*arguments)
             except KafkaException as failure:
                 error = failure.args[0]
                 if error.fatal() or error.txn_requires_abort() or not error.retriable():

@@ -15,26 +15,23 @@ but an end-of-partition event with its offset.
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, TypeVar
 
-from confluent_kafka import (
-    IsolationLevel,
-    KafkaError,
-    KafkaException,
-    Message,
-    TopicPartition,
-)
-from confluent_kafka.admin import AdminClient, OffsetSpec
+from confluent_kafka import KafkaError, Message, TopicPartition
+from confluent_kafka.admin import AdminClient
 
 from parkway.runtime.clients import manual_consumer
 from parkway.runtime.group_offsets import GroupOffsets
+from parkway.runtime.log_offsets import high_watermarks, log_beginnings
 from parkway.runtime.logs import get_logger
 from parkway.runtime.settings import Settings
 from parkway.schemas.parked import ParkedError, ParkedRecord, split_parked_key
 from parkway.workers.completion import Completion
 from parkway.workers.parked import Entry
+
+Answer = TypeVar("Answer")
 
 _RETRY: Final = 0.02
 _ASK_SECONDS: Final = 1.0
@@ -121,12 +118,10 @@ class Restorer:
         self, wanted: list[TopicPartition], cancelled: threading.Event
     ) -> dict[tuple[str, int], TopicPartition]:
         """Committed offsets, or the log's beginning where nothing is committed. Asks without limit."""
-        committed = None
-        while committed is None:
-            _check(cancelled)
-            committed = self._offsets.committed(wanted, _ASK_SECONDS)
+        committed = _until_answered(lambda: self._offsets.committed(wanted, _ASK_SECONDS), cancelled)
         nothing = [one for one in committed if one.offset < 0]
-        beginnings = self._log_offsets(nothing, OffsetSpec.earliest(), cancelled)
+        asked = [(one.topic, one.partition) for one in nothing]
+        beginnings = _until_answered(lambda: log_beginnings(self._admin, asked), cancelled)
         for one in nothing:
             one.offset = beginnings[one.topic, one.partition]
         return {(one.topic, one.partition): one for one in committed}
@@ -145,27 +140,10 @@ class Restorer:
             )
         return completion, number
 
-    def _log_offsets(
-        self, partitions: Sequence[TopicPartition], spec: OffsetSpec, cancelled: threading.Event
-    ) -> dict[tuple[str, int], int]:
-        if not partitions:
-            return {}
-        request = {TopicPartition(one.topic, one.partition): spec for one in partitions}
-        while True:
-            _check(cancelled)
-            try:
-                answers = self._admin.list_offsets(
-                    request, isolation_level=IsolationLevel.READ_UNCOMMITTED, request_timeout=10.0
-                )
-                return {(one.topic, one.partition): future.result().offset for one, future in answers.items()}
-            except KafkaException as failure:
-                self._log.debug("log_offsets_not_yet", detail=failure.args[0].str())
-                cancelled.wait(_RETRY)
-
     def _read_parked(self, restored: dict[int, Restored], cancelled: threading.Event) -> None:
         topic = self._topics.parked
-        every = [TopicPartition(topic, partition) for partition in restored]
-        ends = self._log_offsets(every, OffsetSpec.latest(), cancelled)
+        every = [(topic, partition) for partition in restored]
+        ends = _until_answered(lambda: high_watermarks(self._admin, every), cancelled)
         consumer = manual_consumer(
             self._settings,
             f"{self._settings.namespace}.restore.{self._action}",
@@ -208,6 +186,16 @@ class Restorer:
         except ParkedError as failure:
             if value is not None:
                 here.broken.append(BrokenEntry(key, value, offset, str(failure)))
+
+
+def _until_answered(ask: Callable[[], Answer | None], cancelled: threading.Event) -> Answer:
+    """Ask without limit: a restore that gave up would leave its partitions standing."""
+    while True:
+        _check(cancelled)
+        answer = ask()
+        if answer is not None:
+            return answer
+        cancelled.wait(_RETRY)
 
 
 def _check(cancelled: threading.Event) -> None:
