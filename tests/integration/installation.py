@@ -264,7 +264,8 @@ class Installation:
         def stable() -> bool:
             try:
                 described = self.admin.describe_consumer_groups([group])[group].result()
-            except KafkaException:  # its coordinator is not up yet
+            except KafkaException:  # its coordinator is not up yet; librdkafka goes on asking the same broker
+                self.admin = admin_client(self.settings, "tests")
                 return False
             return described.state.name == "STABLE" and len(described.members) == count
 

@@ -123,6 +123,57 @@ def test_sigterm_finishes_what_runs_and_leaves_the_group(install: Callable[..., 
     assert numbers(here) == Counter([1])
 
 
+def test_a_long_call_survives_rebalances_that_leave_its_partition_where_it_is(
+    install: Callable[..., Installation], tmp_path: Path
+) -> None:
+    """`range` orders members by id, which begins with the client id: w0 keeps partition 0."""
+    here = install("agents:Orders")
+    here.router()
+    here.worker("w0", "process", TEST_NOTES=str(tmp_path))
+    notes = tmp_path / "process.notes"
+    here.emit(event("order", number=1000, wait=25), partition=0)
+    here.flush()
+    wait_for("it runs", lambda: notes.exists() and notes.read_text() == "1000\n")
+    for number in range(3):
+        other = here.worker("w1", "process")
+        here.wait_members(here.topics.worker_group("process"), 2)
+        for partition in range(3):
+            here.emit(event("order", number=number * 3 + partition, wait=0.1), partition=partition)
+        here.flush()
+        here.wait_read(here.topics.outputs, number * 3 + 3)
+        other.terminate()
+        other.wait()
+        here.wait_members(here.topics.worker_group("process"), 1)
+    assert numbers(here)[1000] == 0, "the rebalances took longer than the call: the test proves nothing"
+    here.wait_read(here.topics.outputs, 10)
+    assert numbers(here) == Counter([*range(9), 1000])
+    assert notes.read_text().count("1000") == 1
+    here.wait_all_done_for("process")
+
+
+def test_chats_go_on_over_rebalances(install: Callable[..., Installation], tmp_path: Path) -> None:
+    """What a kept partition has in hand is not asked of the model again; what moves is, at most once a move."""
+    here = install("agents:Chats")
+    slow = {"TEST_MODEL_SECONDS": "1.0", "TEST_TOOL_SECONDS": "0.5"}
+    here.router()
+    here.worker("w0", **slow)
+    here.wait_members(here.topics.worker_group("chat"), 1)
+    for number in range(30):
+        here.emit(event("question", number=number, rounds=number % 3), key=f"k{number}")
+    here.flush()
+    for _ in range(2):
+        other = here.worker("w1", "chat", "tool", **slow)
+        here.wait_members(here.topics.worker_group("chat"), 2)
+        other.terminate()
+        other.wait()
+        here.wait_members(here.topics.worker_group("chat"), 1)
+    here.wait_read(here.topics.outputs, 30)
+    here.wait_all_done()
+    assert numbers(here) == Counter(range(30))
+    assert here.parked() == {}
+    assert here.read(here.topics.dlq) == []
+
+
 def test_a_zombie_that_wakes_up_writes_nothing(install: Callable[..., Installation]) -> None:
     here = install("agents:Orders", partitions=1)
     here.router()

@@ -22,9 +22,8 @@ class Partition:
             self.parked.load(request_id, entry)
         self.behind_key: dict[bytes, deque[Work]] = {}  # a key that is busy, and the records behind it
         self.behind_commit: dict[str, list[Work]] = {}  # responses that met a committing entry
-        self._lanes: dict[Lane, tuple[str, Completion]] = {Lane.NEW: (topics.action(action), restored.action)}
-        if restored.resume is not None:
-            self._lanes[Lane.RESUME] = (topics.resume(action), restored.resume)
+        names = {Lane.NEW: topics.action(action), Lane.RESUME: topics.resume(action)}
+        self._lanes = {lane: (names[lane], completion) for lane, completion in restored.lanes.items()}
         self._committed = {lane: completion.watermark for lane, (_, completion) in self._lanes.items()}
         self._sent = dict(self._committed)  # by the newest transaction
         self._transactions = restored.number

@@ -87,25 +87,30 @@ class Completion:
         self._open: dict[int, None] = {}  # in the order taken, which is the order of offsets
         self._redo = restored.unfinished if restored else frozenset()
         self._redo_end = restored.base + restored.span if restored else base
+        # Records of an earlier epoch whose handlers run on (adopted), until they are taken again.
+        self._adopted: set[int] = set()
+        self._early: set[int] = set()  # of those, the ones that completed before they were taken again
 
     @classmethod
-    def restore(cls, topic_id: str, committed: int, metadata: str | None) -> tuple[Self, int, str | None]:
-        """From a committed offset and its metadata: the completion, the map's number, and why it was ignored.
+    def restore(
+        cls, topic_id: str, committed: int, metadata: str | None
+    ) -> tuple[Self, CommittedMap | None, str | None]:
+        """From a committed offset and its metadata: the completion, the map, and why a map was ignored.
 
         A map whose base is not the committed offset, or whose topic is another (offsets reset by a tool, or
         mirrored to another cluster), is ignored.
         """
         if not metadata:
-            return cls(topic_id, committed), 0, None
+            return cls(topic_id, committed), None, None
         try:
             found = decode(metadata)
         except MapError as error:
-            return cls(topic_id, committed), 0, str(error)
+            return cls(topic_id, committed), None, str(error)
         if found.base != committed:
-            return cls(topic_id, committed), 0, f"its base is {found.base}, the committed offset {committed}"
+            return cls(topic_id, committed), None, f"its base is {found.base}, the committed offset {committed}"
         if found.topic_id != topic_id:
-            return cls(topic_id, committed), 0, f"it belongs to topic id {found.topic_id}, not {topic_id}"
-        return cls(topic_id, committed, found), found.number, None
+            return cls(topic_id, committed), None, f"it belongs to topic id {found.topic_id}, not {topic_id}"
+        return cls(topic_id, committed, found), found, None
 
     @property
     def watermark(self) -> int:
@@ -118,14 +123,28 @@ class Completion:
         return max(self.next, self._redo_end) - self.watermark
 
     def take(self, offset: int) -> bool:
-        """A record was taken. False: it is completed already (or taken already) and must be skipped."""
+        """A record was taken. False: it is completed or in hand already, and must be skipped."""
         if offset < self.next:
             return False
         self.next = offset + 1
+        if offset in self._early:
+            self._early.discard(offset)
+            return False
         if offset < self._redo_end and offset not in self._redo:
             return False
         self._open[offset] = None
+        if offset in self._adopted:
+            self._adopted.discard(offset)
+            return False
         return True
+
+    def is_unfinished(self, offset: int) -> bool:
+        """Just restored: does the committed map show this record unfinished?"""
+        return offset >= self.next and (offset >= self._redo_end or offset in self._redo)
+
+    def adopt(self, offset: int) -> None:
+        """The handler of this unfinished record runs already; the record itself will come again."""
+        self._adopted.add(offset)
 
     def advance(self, position: int) -> None:
         """The consumer has passed control records up to `position`."""
@@ -135,16 +154,25 @@ class Completion:
         """These are committed."""
         for offset in offsets:
             self._open.pop(offset, None)
+            if offset in self._adopted:
+                self._adopted.discard(offset)
+                self._early.add(offset)
 
     def snapshot(self, completed: Collection[int], stamp: str, number: int) -> tuple[int, str]:
         """Offset and metadata string to commit, when `completed` are completed in that transaction too."""
         gone = set(completed)
+        early = self._early | (gone & self._adopted)
         unfinished = [offset for offset in self._open if offset not in gone]
-        # What an earlier owner left open and this one has not taken again yet.
-        unfinished += [offset for offset in self._redo if offset >= self.next]
+        # What an earlier epoch left open and this one has not taken again yet.
+        unfinished += [offset for offset in self._redo if offset >= self.next and offset not in early]
         end = max(self.next, self._redo_end)
+        beyond = max(early, default=-1) + 1
+        if beyond > end:
+            # Completed ahead of everything that was taken: what lies between is still to be done.
+            unfinished += [offset for offset in range(end, beyond) if offset not in early]
+            end = beyond
         base = min(unfinished, default=end)
         return base, encode(self.topic_id, base, end, stamp, number, unfinished)
 
     def __len__(self) -> int:
-        return len(self._open)
+        return len(self._open) + len(self._adopted)

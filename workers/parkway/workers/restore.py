@@ -28,8 +28,9 @@ from parkway.runtime.log_offsets import high_watermarks, log_beginnings
 from parkway.runtime.logs import get_logger
 from parkway.runtime.settings import Settings
 from parkway.schemas.parked import ParkedError, ParkedRecord, split_parked_key
-from parkway.workers.completion import Completion
+from parkway.workers.completion import CommittedMap, Completion
 from parkway.workers.parked import Entry
+from parkway.workers.work import Lane
 
 Answer = TypeVar("Answer")
 
@@ -55,9 +56,9 @@ class BrokenEntry:
 class Restored:
     """One partition, ready to start."""
 
-    action: Completion
-    resume: Completion | None
-    number: int
+    lanes: dict[Lane, Completion]
+    stamps: dict[Lane, str]  # of the committed maps
+    number: int  # of the newest of them
     entries: dict[str, Entry] = field(default_factory=dict)
     broken: list[BrokenEntry] = field(default_factory=list)
 
@@ -107,11 +108,15 @@ class Restorer:
         found = self._stable_offsets(wanted, cancelled) if wanted else {}
         restored = {}
         for partition in partitions:
-            action, number = self._completion(found[action_topic, partition])
-            resume, resume_number = None, 0
+            lanes = {Lane.NEW: self._completion(found[action_topic, partition])}
             if resume_topic is not None:
-                resume, resume_number = self._completion(found[resume_topic, partition])
-            restored[partition] = Restored(action, resume, max(number, resume_number))
+                lanes[Lane.RESUME] = self._completion(found[resume_topic, partition])
+            maps = {lane: committed for lane, (_, committed) in lanes.items() if committed is not None}
+            restored[partition] = Restored(
+                {lane: completion for lane, (completion, _) in lanes.items()},
+                {lane: committed.stamp for lane, committed in maps.items()},
+                max((committed.number for committed in maps.values()), default=0),
+            )
         return restored
 
     def _stable_offsets(
@@ -126,8 +131,8 @@ class Restorer:
             one.offset = beginnings[one.topic, one.partition]
         return {(one.topic, one.partition): one for one in committed}
 
-    def _completion(self, committed: TopicPartition) -> tuple[Completion, int]:
-        completion, number, ignored = Completion.restore(
+    def _completion(self, committed: TopicPartition) -> tuple[Completion, CommittedMap | None]:
+        completion, found, ignored = Completion.restore(
             self._topic_ids[committed.topic], committed.offset, committed.metadata
         )
         if ignored is not None:
@@ -138,7 +143,7 @@ class Restorer:
                 reason=ignored,
                 consequence="records above the committed offset run (again)",
             )
-        return completion, number
+        return completion, found
 
     def _read_parked(self, restored: dict[int, Restored], cancelled: threading.Event) -> None:
         topic = self._topics.parked

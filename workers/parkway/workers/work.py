@@ -40,6 +40,7 @@ class Work:
     record: Incoming
     event: Mapping[str, Any] = field(default_factory=dict)
     request_id: str | None = None  # the request whose claim this work holds
+    started_from: bytes | None = None  # the parked record that its handler was given
 
     @property
     def partition(self) -> int:

@@ -4,14 +4,13 @@ Everything here runs on the event loop; consumer threads and the producer's thre
 `assigned` -> restore (on a thread) -> both topics are started -> `taken` ... -> `revoked`, which returns only
 when nothing of the epoch is in a transaction any more.
 
-A revoke cancels running handlers of this epoch; what they had finished is committed first. (They run again
-under the next owner. Adoption of handlers whose partition comes back is not there yet.)
+A revoke commits what is finished and cancels nothing: handlers run on, and the next assignment adopts those whose
+partition comes back (adoption.py).
 """
 
 import asyncio
 import threading
 import time
-from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal
 
@@ -22,12 +21,14 @@ from parkway.runtime.settings import Settings
 from parkway.schemas import headers, jsonio
 from parkway.schemas.errors import DlqReason
 from parkway.schemas.plan import ActionPlan
+from parkway.workers.adoption import Carried
 from parkway.workers.assignment import Assignment, Partition
 from parkway.workers.committer import Committer
 from parkway.workers.consumers import GroupConsumer, ResumeConsumer
 from parkway.workers.effects import Action, Effects, Task
 from parkway.workers.parked import Origin, Verdict
-from parkway.workers.restore import RestoreCancelledError, Restorer
+from parkway.workers.queues import Queues
+from parkway.workers.restore import RestoreCancelledError, Restored, Restorer
 from parkway.workers.results import ResultBuilder, request_hash
 from parkway.workers.work import Epoch, Lane, Result, Work
 
@@ -59,7 +60,6 @@ class Worker:
         self._action = action
         self._builder = builder
         self._restorer = restorer
-        self._by_key = order == "key"
         self._concurrency = concurrency
         self._buffer = max(_LEAST_BUFFER, 2 * concurrency)
         self._largest_span = largest_span - 2 * _LEAST_BUFFER
@@ -67,10 +67,9 @@ class Worker:
         self._assignment: Assignment | None = None
         self._restoring: threading.Event | None = None
         self._restore_task: asyncio.Task[None] | None = None
-        self._queues: dict[Lane, deque[Work]] = {lane: deque() for lane in Lane}
-        self._ready: deque[Work] = deque()  # their key came free
-        self._waiting_for_key = 0
+        self._queues = Queues(by_key=order == "key")
         self._running: dict[Work, asyncio.Task[None]] = {}
+        self._carried = Carried()
         self._draining = False
         self.started = asyncio.Event()  # has had its first assignment, even an empty one
 
@@ -107,7 +106,8 @@ class Worker:
     # -- reports of the consumer threads
 
     def assigned(self, epoch: Epoch, partitions: Sequence[int]) -> None:
-        self._log.info("assigned", epoch=epoch.number, partitions=list(partitions))
+        cancelled = self._carried.drop(set(partitions))
+        self._log.info("assigned", epoch=epoch.number, partitions=list(partitions), cancelled=cancelled)
         self._restoring = threading.Event()
         self._restore_task = asyncio.create_task(self._restore(epoch, partitions, self._restoring))
 
@@ -115,14 +115,10 @@ class Worker:
         assignment, self._assignment = self._assignment, None
         if self._restoring is not None:
             self._restoring.set()
-        for task in self._running.values():
-            task.cancel()
-        cancelled = len(self._running)
+        self._carried.carry(self._running)
         self._running.clear()
-        for queue in self._queues.values():
-            queue.clear()
-        self._ready.clear()
-        self._waiting_for_key = 0
+        self._queues.clear()
+        cancelled = self._carried.drop() if lost else 0
         if self._resume is not None:
             await self._resume.end_epoch()
         if not lost:
@@ -132,7 +128,7 @@ class Worker:
             await asyncio.wait([self._restore_task])
         partitions = len(assignment.partitions) if assignment is not None else 0
         self._update_metrics()
-        self._log.info("revoked", partitions=partitions, lost=lost, handlers_cancelled=cancelled)
+        self._log.info("revoked", partitions=partitions, lost=lost, cancelled=cancelled, carried=len(self._carried))
 
     def taken(self, epoch: Epoch, lane: Lane, records: Sequence[Incoming]) -> None:
         assignment = self._current(epoch)
@@ -140,7 +136,7 @@ class Worker:
             return
         for record in records:
             if assignment.partitions[record.partition].completion(lane).take(record.offset):
-                self._queues[lane].append(Work(epoch, lane, record))
+                self._queues.put(Work(epoch, lane, record))
         self._pump()
 
     def positions(self, epoch: Epoch, lane: Lane, positions: Sequence[tuple[int, int]]) -> None:
@@ -167,7 +163,7 @@ class Worker:
                 request_id = result.upsert[0] if result.upsert is not None else result.ends
                 if request_id is not None:
                     waiting = assignment.partitions[result.partition].behind_commit.pop(request_id, [])
-                    self._queues[Lane.RESUME].extendleft(reversed(waiting))
+                    self._queues.put_first(waiting)
                 partition = assignment.partitions[result.partition]
                 if partition.moved_without_work():
                     self._committer.add(Result(assignment.epoch, partition.number, None))
@@ -177,9 +173,9 @@ class Worker:
     def fenced(self) -> None:
         """The group has moved on; `on_lost` is on its way. Until then nothing may be done for this epoch."""
         self._assignment = None
-        for task in self._running.values():
-            task.cancel()
+        self._carried.carry(self._running)
         self._running.clear()
+        self._carried.drop()
 
     # -- dispatch
 
@@ -193,50 +189,11 @@ class Worker:
         if assignment is None:
             return
         while len(self._running) < self._concurrency and not self._draining:
-            work = self._next(assignment)
+            work = self._queues.next(assignment, new_work=assignment.parked() < self._settings.max_open)
             if work is None:
                 break
             self._dispatch(assignment.partitions[work.partition], work)
         self._update_wants()
-
-    def _next(self, assignment: Assignment) -> Work | None:
-        """Records whose key came free, then continuations, then new work while fewer than `max_open` are parked."""
-        if self._ready:
-            return self._ready.popleft()
-        while True:
-            if self._queues[Lane.RESUME]:
-                work = self._queues[Lane.RESUME].popleft()
-            elif self._queues[Lane.NEW] and assignment.parked() < self._settings.max_open:
-                work = self._queues[Lane.NEW].popleft()
-            else:
-                return None
-            if self._take_key(assignment.partitions[work.partition], work):
-                return work
-
-    def _take_key(self, partition: Partition, work: Work) -> bool:
-        """One record of a key at a time: False when the key is busy, and the work was put behind it."""
-        key = work.record.key
-        if not self._by_key or key is None:
-            return True
-        behind = partition.behind_key.get(key)
-        if behind is None:
-            partition.behind_key[key] = deque()
-            return True
-        behind.append(work)
-        self._waiting_for_key += 1
-        return False
-
-    def _release_key(self, partition: Partition, work: Work) -> None:
-        """The key's next record is ready. Results commit in the order in which they are finished, so order holds."""
-        key = work.record.key
-        if not self._by_key or key is None:
-            return
-        behind = partition.behind_key[key]
-        if behind:
-            self._waiting_for_key -= 1
-            self._ready.append(behind.popleft())
-        else:
-            del partition.behind_key[key]
 
     def _dispatch(self, partition: Partition, work: Work) -> None:
         try:
@@ -286,7 +243,7 @@ class Worker:
         if entry is None:
             self._ignore(partition, work, "claimed")
             return
-        work.request_id = request_id
+        work.request_id, work.started_from = request_id, entry.value
         parked = entry.record()
         self._start(partition, work, Task(work.event, parked.deadline, parked, work.record.key))
 
@@ -294,9 +251,9 @@ class Worker:
         if self._plan.answers and task.parked is None and task.deadline <= _now_ms():
             self._finish(partition, work, self._builder.handled(work, task, self._action.expired(task)))
             return
-        self._running[work] = asyncio.create_task(self._handle(partition, work, task))
+        self._running[work] = asyncio.create_task(self._handle(work, task))
 
-    async def _handle(self, partition: Partition, work: Work, task: Task) -> None:
+    async def _handle(self, work: Work, task: Task) -> None:
         try:
             effects = await self._action.handle(task)
             result = self._builder.handled(work, task, effects)
@@ -305,14 +262,16 @@ class Worker:
             effects = self._action.failed(task, error)
             result = self._builder.handled(work, task, effects)
         if self._running.pop(work, None) is None:
-            return  # its epoch has ended
+            self._carried.finished(work, result)  # its epoch has ended; the next one may adopt it
+            return
         metrics.HANDLED.labels(self._action.name, _outcome(effects)).inc()
-        self._finish(partition, work, result)
+        assert self._assignment is not None
+        self._finish(self._assignment.partitions[work.partition], work, result)
         self._pump()
 
     def _finish(self, partition: Partition, work: Work, result: Result) -> None:
         self._committer.add(result)
-        self._release_key(partition, work)
+        self._queues.release_key(partition, work)
 
     def _ignore(self, partition: Partition, work: Work, reason: str) -> None:
         metrics.IGNORED.labels(self._action.name, reason).inc()
@@ -337,6 +296,10 @@ class Worker:
         )
         self._assignment = assignment
         self._committer.begin_epoch(assignment)
+        self._carried.own(epoch)
+        self._adopt(assignment, restored)
+        for number in restored:
+            self._committer.add(Result(epoch, number, None))  # the maps carry this epoch's stamp from now on
         for number, one in restored.items():
             for broken in one.broken:
                 self._log.error("parked_record_unreadable", partition=number, reason=broken.reason)
@@ -352,6 +315,19 @@ class Worker:
             )
         self._update_metrics()
         self.started.set()
+
+    def _adopt(self, assignment: Assignment, restored: dict[int, Restored]) -> None:
+        carried = len(self._carried)
+        for adopted in self._carried.adopt(assignment, restored):
+            partition = assignment.partitions[adopted.work.partition]
+            self._queues.take_key(partition, adopted.work)
+            if adopted.task is not None:
+                self._running[adopted.work] = adopted.task
+            elif adopted.result is not None:
+                self._finish(partition, adopted.work, adopted.result)
+            carried -= 1
+        if carried:
+            self._log.info("not_adopted", handlers=carried)
 
     async def _sweep_for_ever(self) -> None:
         while True:
@@ -384,10 +360,9 @@ class Worker:
     def _update_wants(self) -> None:
         assignment = self._assignment
         full = self._draining or assignment is None or assignment.span() >= self._largest_span
-        queued = len(self._queues[Lane.NEW]) + self._waiting_for_key
-        self._group.want(0 if full else self._buffer - queued)
+        self._group.want(0 if full else self._buffer - self._queues.waiting(Lane.NEW))
         if self._resume is not None:
-            self._resume.want(0 if full else self._buffer - len(self._queues[Lane.RESUME]))
+            self._resume.want(0 if full else self._buffer - self._queues.waiting(Lane.RESUME))
 
     def _update_metrics(self) -> None:
         assignment = self._assignment

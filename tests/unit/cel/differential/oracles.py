@@ -41,7 +41,7 @@ def cel_python(text: str, event: Mapping[str, Any]) -> tuple[Outcome, str]:
         program = _CELPY.program(_CELPY.compile(text))
         value = program.evaluate({name: celpy.adapter.json_to_cel(part) for name, part in _variables(event).items()})
     except Exception as error:  # a RecursionError and an AttributeError are among what it raises
-        return "error", f"{type(error).__name__}: {error}"[:200]
+        return "error", f"{type(error).__name__}: {error}"[:600]
     return (bool(value), "") if isinstance(value, celpy.celtypes.BoolType) else ("error", repr(value)[:200])
 
 
