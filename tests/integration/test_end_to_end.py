@@ -1,9 +1,12 @@
 """The main path, on a real Kafka: emit, match, run, park, resume, answer."""
 
+import json
 from collections import Counter
 from collections.abc import Callable
 
 from installation import Installation, event
+
+from parkway.schemas.avro import AvroCodec
 
 
 def test_an_order_becomes_an_output(install: Callable[..., Installation]) -> None:
@@ -82,3 +85,22 @@ def test_a_chat_from_outside_is_answered_in_outputs_with_its_user_context(
     # It did not fire the agent's own `answer` action with a stranger's user_context.
     assert len(here.read(here.topics.outputs)) == 1
     assert here.read(here.topics.action("answer")) == []
+
+
+def test_an_installation_that_writes_avro(install: Callable[..., Installation]) -> None:
+    here = install("agents:Chats")
+    avro = {"PARKWAY_WIRE_FORMAT": "avro"}
+    here.router(**avro)
+    here.worker("w0", **avro)
+    for number in range(5):
+        here.emit(event("question", number=number, rounds=1), key=f"k{number}")
+    here.flush()
+    outputs = here.wait_read(here.topics.outputs, 5)
+    codec = AvroCodec()
+    answers = [json.loads(codec.decode_event(one.value or b""))["attributes"]["output"] for one in outputs]
+    assert sorted(answer["number"] for answer in answers) == list(range(5))
+    assert all(answer["success"] for answer in answers)
+    assert {one.headers["content-type"] for one in outputs} == {b"application/vnd.parkway.event+avro"}
+    here.wait_all_done()
+    assert here.parked() == {}
+    assert here.read(here.topics.dlq) == []

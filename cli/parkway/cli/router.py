@@ -20,6 +20,7 @@ from parkway.cli.options import (
 from parkway.router.routing import Routing
 from parkway.router.service import Router
 from parkway.runtime.clients import admin_client
+from parkway.runtime.codec import event_codec
 from parkway.runtime.instance import take_instance
 from parkway.runtime.logs import configure_logs
 from parkway.runtime.membership import wait_for_dead_members
@@ -55,7 +56,7 @@ def run(
     )
     configure_logs(settings.log_format, settings.log_level)
     the_plan = read_plan(plan)
-    routing = Routing(the_plan, settings.topics)
+    routing = Routing(the_plan, settings.topics, event_codec(settings))
     held = take_instance(settings.namespace, "router", settings.instance)
     client_id = f"{settings.namespace}.router.{held.name}"
     admin = admin_client(settings, client_id)

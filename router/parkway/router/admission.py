@@ -1,7 +1,8 @@
 """The way in: an untrusted record of `<ns>.requests` becomes an event, or is refused (DESIGN 3).
 
-What comes out is a fresh encoding: lineage and headers of ours are made here, never taken over. It changes
-no number and adds no attribute; of repeated keys the last counts, in the match and in what is written.
+It comes in as our envelope, a CloudEvent or Avro (`parkway.schemas.formats`). What comes out is a fresh encoding of
+our envelope: lineage and headers of ours are made here, never taken over. It changes no number and adds no attribute;
+of repeated keys the last counts, in the match and in what is written.
 """
 
 import re
@@ -10,17 +11,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from parkway.runtime.codec import EventCodec
 from parkway.runtime.records import Incoming
-from parkway.schemas import headers, jsonio
+from parkway.schemas import formats, headers, jsonio
 from parkway.schemas.errors import DlqReason
 from parkway.schemas.event_types import BUILT_IN_TYPES
+from parkway.schemas.format_error import FormatError
 from parkway.schemas.headers import Headers
+from parkway.schemas.limits import Limits
 from parkway.schemas.plan import Plan
 
 _ID: Final = re.compile(r"[A-Za-z0-9._:@-]{1,128}")
 _MAX_TYPE: Final = 256
 _KNOWN_FIELDS: Final = frozenset({"id", "type", "attributes", "attachments", "upstreamEventId", "upstreamActionName"})
-_ENVELOPE_CONTENT: Final = frozenset({b"", b"application/json", headers.JSON_CONTENT})
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,18 +43,19 @@ class RefusedError(Exception):
         self.reason = reason
 
 
-def admit(record: Incoming, plan: Plan) -> Admitted:
-    """Check a record from outside. Raises RefusedError."""
+def admit(record: Incoming, plan: Plan, codec: EventCodec) -> Admitted:
+    """Check a record from outside. Raises RefusedError, and RegistryUnavailableError of a codec with a registry."""
     given = headers.as_dict(record.headers)
-    _check_format(given)
-    value = record.value
-    if value is None:
+    if record.value is None:
         raise RefusedError(DlqReason.INVALID_EVENT, "the record has no value")
-    if len(value) > plan.max_event_bytes:
-        raise RefusedError(
-            DlqReason.TOO_LARGE, f"{len(value)} bytes, the limit is {plan.max_event_bytes} (max_event_bytes)"
-        )
-    event = _decode(value)
+    if len(record.value) > plan.max_event_bytes:
+        message = f"{len(record.value)} bytes, the limit is {plan.max_event_bytes} (max_event_bytes)"
+        raise RefusedError(DlqReason.TOO_LARGE, message)
+    try:
+        value = formats.envelope(record.value, given, codec.avro)
+    except FormatError as error:
+        raise RefusedError(error.reason, str(error)) from None
+    event = _decode(value, plan.limits)
     written = jsonio.loads_for_writing(value, event)
     if event.get("id") is None:
         event["id"] = written["id"] = str(uuid.uuid4())
@@ -62,30 +66,17 @@ def admit(record: Incoming, plan: Plan) -> Admitted:
     written.setdefault("attributes", {})
     _check_envelope(event)
     _check_type(event["type"], plan)
-    return Admitted(event, jsonio.dumps(written), _headers(record, event, given, plan))
+    made: Headers = [(headers.CONTENT_TYPE, codec.content_type), *_headers(record, event, given, plan)]
+    return Admitted(event, codec.encode(jsonio.dumps(written)), made)
 
 
-def _check_format(given: Mapping[str, bytes]) -> None:
-    content_type = given.get(headers.CONTENT_TYPE, b"").split(b";")[0].strip().lower()
-    if content_type not in _ENVELOPE_CONTENT:
-        raise RefusedError(
-            DlqReason.UNSUPPORTED_CONTENT_TYPE,
-            f"content-type {content_type.decode('utf-8', 'replace')!r}: send {headers.JSON_CONTENT.decode()}",
-        )
-    if "ce_specversion" in given:
-        raise RefusedError(DlqReason.UNSUPPORTED_CONTENT_TYPE, "binary CloudEvents are not read by this version")
-
-
-def _decode(value: bytes) -> dict[str, Any]:
+def _decode(value: bytes, limits: Limits) -> dict[str, Any]:
     try:
-        event = jsonio.loads(value)
+        event = jsonio.loads_limited(value, limits)
     except jsonio.JsonError as error:
-        reason = DlqReason.TOO_DEEP if error.too_deep else DlqReason.INVALID_JSON
-        raise RefusedError(reason, str(error)) from None
+        raise RefusedError(error.reason, str(error)) from None
     if not isinstance(event, dict):
         raise RefusedError(DlqReason.INVALID_EVENT, f"expected a JSON object, got {_kind(event)}")
-    if "specversion" in event:
-        raise RefusedError(DlqReason.UNSUPPORTED_CONTENT_TYPE, "structured CloudEvents are not read by this version")
     return event
 
 
@@ -138,7 +129,6 @@ def _headers(record: Incoming, event: Mapping[str, Any], given: Mapping[str, byt
         )
     root = f"{record.topic}:{record.partition}:{record.offset}:{record.timestamp}"
     made: Headers = [
-        (headers.CONTENT_TYPE, headers.JSON_CONTENT),
         (headers.TYPE, event["type"].encode()),
         (headers.EXTERNAL, b"1"),
         (headers.ROOT, root.encode()),

@@ -11,13 +11,15 @@ from typing import Any, Final
 
 from parkway.router.cel import Trigger
 from parkway.router.cel.errors import CelError, shortened
-from parkway.router.cel.evaluate import boolean, evaluate
+from parkway.router.cel.evaluate import evaluate
 from parkway.router.cel.nodes import (
     And,
     Comparison,
     Conditional,
     Constant,
     Event,
+    ListOf,
+    MapOf,
     Node,
     Not,
     Or,
@@ -154,13 +156,17 @@ def _step(node: Node, event: Mapping[str, Any]) -> Step:
     except RecursionError:
         error = "a value is nested too deeply to compare"
     shown = children(node) if path_of(node) is None or error is not None else ()
-    parts = tuple(_step(part, event) for part in shown if not isinstance(part, Constant))
+    parts = tuple(_step(part, event) for part in shown if not _is_literal(part))
     match node, parts:
         case Select(), (Step(value=dict() as holder),) if error is not None:
             error += f" (there are: {shortened(', '.join(map(str, holder)))})" if holder else " (the map is empty)"
     # The map of all attributes is said in that hint, and too large to read.
     parts = tuple(part for part in parts if part.node != Event(part.node.position, "attributes"))
     return Step(node, write(node), value, error, parts)
+
+
+def _is_literal(node: Node) -> bool:
+    return isinstance(node, Constant) or (isinstance(node, ListOf | MapOf) and all(map(_is_literal, children(node))))
 
 
 def _reason(step: Step) -> str:
@@ -194,9 +200,9 @@ def _reason_of_chain(step: Step, *, decisive: bool) -> str:
 def _reason_of_conditional(step: Step, condition: Node, then: Node, otherwise: Node) -> str:
     by_node = {id(part.node): part for part in step.parts}
     asked = by_node.get(id(condition))
-    if asked is not None and not isinstance(asked.value, bool):
-        return _reason(asked)
-    decided = boolean(condition.value) if isinstance(condition, Constant) else bool(asked and asked.value)
+    decided = condition.value if isinstance(condition, Constant) else asked and asked.value
+    if not isinstance(decided, bool):
+        return _reason(asked) if asked is not None else _fact(step)
     taken = by_node.get(id(then if decided else otherwise))
     return _reason(taken) if taken is not None else _fact(step)
 

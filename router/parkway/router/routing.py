@@ -10,12 +10,15 @@ from parkway.router.admission import RefusedError, admit
 from parkway.router.failures import failed_response
 from parkway.router.table import TriggerTable
 from parkway.runtime import metrics
+from parkway.runtime.codec import EventCodec
 from parkway.runtime.dlq import dead_letter
 from parkway.runtime.logs import get_logger
 from parkway.runtime.records import Incoming, Record
 from parkway.schemas import headers, jsonio
+from parkway.schemas.avro import AvroCodec
 from parkway.schemas.errors import DlqReason, ErrorType
 from parkway.schemas.event_types import REQUEST_TYPES
+from parkway.schemas.format_error import FormatError
 from parkway.schemas.headers import Headers
 from parkway.schemas.plan import Plan
 from parkway.schemas.topics import Topics
@@ -29,9 +32,10 @@ class Routing:
     `route` runs on the router's thread only; `refuse` on any.
     """
 
-    def __init__(self, plan: Plan, topics: Topics) -> None:
+    def __init__(self, plan: Plan, topics: Topics, codec: EventCodec | None = None) -> None:
         self.plan = plan
         self._topics = topics
+        self._codec = codec or EventCodec(AvroCodec())
         self._table = TriggerTable(
             [(action.name, action.triggers) for action in plan.actions], on_error=self._on_trigger_error
         )
@@ -73,7 +77,7 @@ class Routing:
 
     def _from_outside(self, record: Incoming) -> list[Record]:
         try:
-            admitted = admit(record, self.plan)
+            admitted = admit(record, self.plan, self._codec)
         except RefusedError as refused:
             return [self.refuse(record, refused.reason, str(refused))]
         return self._publish(record, admitted.event, admitted.value, admitted.headers, None)
@@ -91,8 +95,8 @@ class Routing:
         event: Mapping[str, Any] | None = None
         if actions is None or over_limit or (not actions and event_type in REQUEST_TYPES):
             try:
-                event = jsonio.loads(value, max_depth=1000)
-            except jsonio.JsonError as error:
+                event = jsonio.loads(self._codec.decode(value), max_depth=1000)
+            except (jsonio.JsonError, FormatError) as error:
                 return [self.refuse(record, DlqReason.INVALID_JSON, str(error))]
         if over_limit:
             return self._over_hop_limit(record, event, event_type)
@@ -163,12 +167,12 @@ class Routing:
         if headers.EXTERNAL in named and not self.plan.route_external_responses:
             topic = named.get(headers.REPLY_TO, self._topics.outputs.encode()).decode()
         out: Headers = [
-            (headers.CONTENT_TYPE, headers.JSON_CONTENT),
+            (headers.CONTENT_TYPE, self._codec.content_type),
             (headers.TYPE, response["type"].encode()),
         ]
         out += [(name, value) for name, value in named.items() if name in headers.COPIED_ON_EVERY_HOP]
         out.append((headers.HOPS, named.get(headers.HOPS, b"0")))
-        return [Record(topic, record.partition, record.key, jsonio.dumps(response), out)]
+        return [Record(topic, record.partition, record.key, self._codec.encode(jsonio.dumps(response)), out)]
 
     def _on_trigger_error(self, action: str, trigger: str, error: Exception) -> None:
         metrics.TRIGGER_ERRORS.labels(action).inc()

@@ -30,11 +30,13 @@ from parkway.runtime.transactions import (
     RecordRefusedError,
     TransactionalProducer,
 )
+from parkway.schemas.avro.codec import RegistryUnavailableError
 from parkway.schemas.errors import DlqReason
 
 BATCH: Final = 2_000
 _POLL: Final = 0.1
 _ASK: Final = 0.5
+_REGISTRY_PAUSE: Final = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +154,17 @@ class Router:
         for source in sources:
             nexts[source.topic, source.partition] = source.offset + 1
             metrics.TAKEN.labels("requests" if source.topic == self._topics.requests else "events").inc()
-        return Batch(epoch, sources, [self._routing.route(source) for source in sources], self._offsets(nexts))
+        return Batch(epoch, sources, [self._route(source) for source in sources], self._offsets(nexts))
+
+    def _route(self, source: Incoming) -> list[Record]:
+        while True:
+            try:
+                return self._routing.route(source)
+            except RegistryUnavailableError as error:
+                # The record is not to blame. Standing still is all that keeps the order.
+                self._log.warning("schema_registry_unavailable", detail=str(error))
+                if self._stop.wait(_REGISTRY_PAUSE):
+                    raise
 
     def _offsets(self, nexts: dict[tuple[str, int], int]) -> list[TopicPartition]:
         self._sent.update(nexts)

@@ -56,6 +56,8 @@ class Settings(BaseSettings):
     log_level: str = Field(default="info", pattern="^(debug|info|warning|error)$")
     metrics_port: int | None = Field(default=None, ge=0, le=65535)
     capture_content: bool = False  # may prompts, answers and provider errors stand in logs and error texts?
+    schema_registry: str | None = None  # URL of a Confluent schema registry, for Avro
+    wire_format: str = Field(default="json", pattern="^(json|avro)$")  # what is written; both are read
     kafka: dict[str, str] = Field(default_factory=dict)  # passed to librdkafka as they are
 
     @field_validator("namespace")

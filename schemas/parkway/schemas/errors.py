@@ -13,21 +13,21 @@ class ParkwayError(Exception):
 class ErrorType(StrEnum):
     """`error.type` of a failed response."""
 
-    PROVIDER_ERROR = "provider_error"
-    RATE_LIMITED = "rate_limited"
-    TIMEOUT = "timeout"
-    CONTEXT_TOO_LONG = "context_too_long"
-    REFUSED = "refused"
-    OUTPUT_INVALID = "output_invalid"
-    TOOL_ROUNDS_EXCEEDED = "tool_rounds_exceeded"
-    PARKED_TOO_LARGE = "parked_too_large"
-    DEADLINE_EXCEEDED = "deadline_exceeded"
-    CANCELLED = "cancelled"
-    BUDGET_EXCEEDED = "budget_exceeded"
-    UNKNOWN_MODEL = "unknown_model"
-    BAD_REQUEST = "bad_request"
-    NO_ACTION = "no_action"
-    INTERNAL = "internal"
+    PROVIDER_ERROR = "provider_error"  # the provider of the model failed, after retries and fallbacks
+    RATE_LIMITED = "rate_limited"  # the provider said 429, after retries and fallbacks
+    TIMEOUT = "timeout"  # no answer in time
+    CONTEXT_TOO_LONG = "context_too_long"  # the conversation is longer than the model takes
+    REFUSED = "refused"  # the model, or the provider's filter, refused
+    OUTPUT_INVALID = "output_invalid"  # the answer does not fit output_schema, after retries
+    TOOL_ROUNDS_EXCEEDED = "tool_rounds_exceeded"  # more tool rounds than max_tool_rounds
+    PARKED_TOO_LARGE = "parked_too_large"  # the conversation outgrew the limit of a parked record
+    DEADLINE_EXCEEDED = "deadline_exceeded"  # not finished by its deadline
+    CANCELLED = "cancelled"  # ended by a cancellation
+    BUDGET_EXCEEDED = "budget_exceeded"  # more tokens than it may use
+    UNKNOWN_MODEL = "unknown_model"  # no model of that name in the agent
+    BAD_REQUEST = "bad_request"  # attributes that the action cannot read
+    NO_ACTION = "no_action"  # no action of the plan takes the request
+    INTERNAL = "internal"  # a fault of ours; the message says which
 
 
 class DlqReason(StrEnum):
@@ -38,18 +38,18 @@ class DlqReason(StrEnum):
     INVALID_AVRO = "invalid_avro"  # bytes that are not what their schema says, or a schema that is none of ours
     UNKNOWN_SCHEMA = "unknown_schema"  # a schema id or a fingerprint that nobody knows
     INVALID_HEADER = "invalid_header"  # a header of ours with a value that cannot be read
-    UNSUPPORTED_CONTENT_TYPE = "unsupported_content_type"
-    BAD_ID = "bad_id"
+    UNSUPPORTED_CONTENT_TYPE = "unsupported_content_type"  # a content-type that is not read
+    BAD_ID = "bad_id"  # not 1 to 128 characters of A-Z a-z 0-9 . _ : @ -
     FORBIDDEN_TYPE = "forbidden_type"  # not on the plan's `accepts` list
     UNKNOWN_TYPE = "unknown_type"  # begins with `_` and is not one of ours
-    TOO_LARGE = "too_large"
-    TOO_DEEP = "too_deep"
-    HOP_LIMIT = "hop_limit"
-    UNKNOWN_REPLY_TOPIC = "unknown_reply_topic"
+    TOO_LARGE = "too_large"  # beyond max_event_bytes, max_string_chars or max_members
+    TOO_DEEP = "too_deep"  # beyond max_event_depth
+    HOP_LIMIT = "hop_limit"  # a chain of events longer than hop_limit
+    UNKNOWN_REPLY_TOPIC = "unknown_reply_topic"  # not on the plan's list
     TRIGGER_ERROR = "trigger_error"  # only under `on_trigger_error: fail`
     UNDELIVERABLE = "undeliverable"  # Kafka refused the record itself
-    NO_ACTION = "no_action"
-    DUPLICATE_REQUEST_ID = "duplicate_request_id"
+    NO_ACTION = "no_action"  # a retrieval that no action takes: it has no failed form
+    DUPLICATE_REQUEST_ID = "duplicate_request_id"  # another request under the id of one that is not finished
     BAD_REQUEST = "bad_request"  # attributes that the action cannot read, and no failed response exists
     ACTION_FAILED = "action_failed"  # the user's code raised, after its retries
-    PARKED_UNREADABLE = "parked_unreadable"
+    PARKED_UNREADABLE = "parked_unreadable"  # a parked record that this version cannot decode

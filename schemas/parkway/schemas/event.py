@@ -13,6 +13,7 @@ from parkway.schemas.wire_model import WireModel
 # Containers around an attribute's value: the event and its attribute map.
 ATTRIBUTE_DEPTH: Final = 2
 
+_TEXTS: Final = (bytes, str, bytearray, memoryview)
 _WRITE_OPTIONS: Final = (
     orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_SUBCLASS
 )
@@ -92,7 +93,7 @@ class Event:
 
         Raises EventError, also for attributes that a built-in type does not have.
         """
-        body = json_form(data, "") if isinstance(data, Mapping) else _load(data)
+        body = _load(data) if isinstance(data, _TEXTS) or not isinstance(data, Mapping) else json_form(data, "")
         name = body.get("type") if isinstance(body, dict) else None
         typed = TYPED_EVENTS.get(name, Event) if isinstance(name, str) else Event
         return typed._read(body)  # noqa: SLF001 - a class of this module's family
@@ -198,8 +199,8 @@ def check_envelope(body: Any) -> Envelope:
         name,
         attributes,
         attachments,
-        _text_or_none(body, "upstreamEventId"),
-        _text_or_none(body, "upstreamActionName"),
+        _text_or_none(body, "upstreamEventId") if "upstreamEventId" in body else None,
+        _text_or_none(body, "upstreamActionName") if "upstreamActionName" in body else None,
     )
 
 
@@ -223,7 +224,7 @@ def _text_or_none(body: dict[str, Any], name: str) -> str | None:
 
 
 def _load(data: bytes | str) -> Any:
-    if not isinstance(data, bytes | str | bytearray | memoryview):
+    if not isinstance(data, _TEXTS):
         raise EventError(f"an event is read from bytes or text, this is {short(data)}")
     try:
         return jsonio.loads(data)

@@ -7,19 +7,28 @@ from typing import Any, Final
 
 import orjson
 
-MAX_DEPTH: Final = 100
+from parkway.schemas.errors import DlqReason
+from parkway.schemas.limits import Limits
 
-# What orjson may write differently from what it read: 16 digits and more, an exponent, a negative zero.
-# A match inside a string only costs time.
-_LONG_NUMBER: Final = re.compile(rb"(?:\A|[:,\[\s])(?:-0|-?\d[\d.]{15,}|-?\d[\d.]*[eE])")
+MAX_DEPTH: Final = Limits().max_event_depth
+
+# What orjson may write differently from what it read: 16 digits and more, an exponent, a negative zero. A match
+# inside a string only costs time. It begins with the digit, so that the search skips to digits; the character before
+# it is looked at next, or half of all UUIDs would match.
+_LONG_NUMBER: Final = re.compile(rb"[-0-9](?<=[:,\[ \n\r\t].)(?:(?<=-)0|[0-9.]{15}|[0-9.]*[eE])")
+_NUMBER_STARTS: Final = b"-0123456789"
 
 
 class JsonError(ValueError):
-    """Bytes that are no JSON, or JSON beyond a limit. `too_deep` tells the two apart."""
+    """Bytes that are no JSON, or JSON beyond a limit. `reason` (the word for the DLQ) tells them apart."""
 
-    def __init__(self, message: str, *, too_deep: bool = False) -> None:
+    def __init__(self, message: str, reason: DlqReason = DlqReason.INVALID_JSON) -> None:
         super().__init__(message)
-        self.too_deep = too_deep
+        self.reason = reason
+
+    @property
+    def too_deep(self) -> bool:
+        return self.reason is DlqReason.TOO_DEEP
 
 
 def loads(data: bytes | str, *, max_depth: int = MAX_DEPTH) -> Any:
@@ -33,13 +42,50 @@ def loads(data: bytes | str, *, max_depth: int = MAX_DEPTH) -> Any:
         raw = data.encode("utf-8", "replace") if isinstance(data, str) else bytes(data)
         before = raw[: error.pos + 1]  # where orjson stopped, at 1,024 levels for one
         if _opening_brackets(before) > max_depth and _deeper_than(max_depth, before):
-            raise JsonError(f"nested deeper than {max_depth} levels", too_deep=True) from None
+            raise JsonError(f"nested deeper than {max_depth} levels", DlqReason.TOO_DEEP) from None
         raise JsonError(f"not JSON: {error}") from None
     # Counting brackets is a hundredth of the walk's cost, and few of them cannot nest deep.
     if isinstance(data, bytes) and _opening_brackets(data) <= max_depth:
         return value
     check_depth(value, max_depth)
     return value
+
+
+def loads_limited(data: bytes, limits: Limits) -> Any:
+    """Decode JSON within `limits`. Raises JsonError that names the setting of the limit that was passed."""
+    if len(data) > limits.max_event_bytes:
+        message = f"{len(data)} bytes, the limit is {limits.max_event_bytes} (max_event_bytes)"
+        raise JsonError(message, DlqReason.TOO_LARGE)
+    try:
+        value = loads(data, max_depth=limits.max_event_depth)
+    except JsonError as error:
+        if not error.too_deep:
+            raise
+        raise JsonError(f"{error} (max_event_depth)", DlqReason.TOO_DEEP) from None
+    # A string is no longer than the document, and a map or list has no more members than that has commas.
+    if len(data) > limits.max_string_chars or data.count(b",") >= limits.max_members:
+        _check_sizes(value, limits)
+    return value
+
+
+def _check_sizes(value: Any, limits: Limits) -> None:
+    level = [value]
+    while level:
+        below: list[Any] = []
+        for node in level:
+            if isinstance(node, str):
+                if len(node) > limits.max_string_chars:
+                    message = f"a string of {len(node)} characters, the limit is {limits.max_string_chars}"
+                    raise JsonError(f"{message} (max_string_chars)", DlqReason.TOO_LARGE)
+            elif isinstance(node, dict | list):
+                if len(node) > limits.max_members:
+                    kind = "map" if isinstance(node, dict) else "list"
+                    message = f"a {kind} of {len(node)} members, the limit is {limits.max_members}"
+                    raise JsonError(f"{message} (max_members)", DlqReason.TOO_LARGE)
+                below += node
+                if isinstance(node, dict):
+                    below += node.values()
+        level = below
 
 
 def check_depth(value: Any, max_depth: int = MAX_DEPTH) -> None:
@@ -49,7 +95,7 @@ def check_depth(value: Any, max_depth: int = MAX_DEPTH) -> None:
     while level:
         depth += 1
         if depth > max_depth:
-            raise JsonError(f"nested deeper than {max_depth} levels", too_deep=True)
+            raise JsonError(f"nested deeper than {max_depth} levels", DlqReason.TOO_DEEP)
         level = [
             child
             for node in level
@@ -60,16 +106,20 @@ def check_depth(value: Any, max_depth: int = MAX_DEPTH) -> None:
 
 def loads_for_writing(data: bytes, value: Any) -> Any:
     """The document of `value = loads(data)` in a form that `dumps` writes with every number as it came."""
-    if not _LONG_NUMBER.search(data):
+    if not _has_long_number(data):
         return value
     return json.loads(data, parse_float=orjson.Fragment, parse_int=orjson.Fragment)
 
 
 def loads_exact(data: bytes, value: Any) -> Any:
     """The document of `value = loads(data)`, with a Fragment for each number that int and float do not hold exactly."""
-    if not _LONG_NUMBER.search(data):
+    if not _has_long_number(data):
         return value
     return json.loads(data, parse_float=_exact_float, parse_int=_exact_int)
+
+
+def _has_long_number(data: bytes) -> bool:
+    return data[:1] in _NUMBER_STARTS or _LONG_NUMBER.search(data) is not None
 
 
 def _exact_float(text: str) -> Any:

@@ -7,7 +7,7 @@ and `arguments` beside `id`. Both are read, and written back as they came; new e
 from collections.abc import Iterable
 from typing import Any, ClassVar, Literal, Self
 
-from pydantic import ConfigDict, Field, ModelWrapValidatorHandler, PrivateAttr, model_validator
+from pydantic import ConfigDict, Field, ModelWrapValidatorHandler, model_validator
 
 from parkway.schemas.wire_model import ListOf, WireModel, written_members
 
@@ -35,8 +35,6 @@ class ToolCall(WireModel):
     function: FunctionCall
     original_id: str | None = None
 
-    _flat: bool = PrivateAttr(default=False)  # read as {id, name, arguments}
-
     @model_validator(mode="wrap")
     @classmethod
     def _read_flat(cls, values: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
@@ -45,12 +43,12 @@ class ToolCall(WireModel):
         call = {name: value for name, value in values.items() if name not in _FUNCTION_MEMBERS}
         call["function"] = {name: value for name, value in values.items() if name in _FUNCTION_MEMBERS}
         read = handler(call)
-        read._flat = True  # noqa: SLF001 - its own class
+        read.__pydantic_fields_set__.discard("function")  # it was not given: `written` knows by that
         return read
 
     def written(self) -> dict[str, Any]:
         members = written_members(self)
-        if self._flat:
+        if "function" not in self.__pydantic_fields_set__:
             members |= written_members(members.pop("function"))
         return members
 
@@ -65,6 +63,9 @@ class TextBlock(WireModel):
 
     type: Literal["text"] = "text"
     text: str = ""
+
+
+_TEXT_MEMBERS = 4  # of a message without blocks
 
 
 class ChatMessage(WireModel):
@@ -89,13 +90,19 @@ class ChatMessage(WireModel):
             return values
         if "content" in values:
             raise ValueError("content and blocks are two forms of one text; give one of them")
-        blocks = values["blocks"]
-        texts = (
-            [block.get("text", "") for block in blocks if isinstance(block, dict)] if isinstance(blocks, list) else []
-        )
+        blocks = values["blocks"] if isinstance(values["blocks"], list) else []  # their field says what is wrong
+        texts = [block.get("text", "") for block in blocks if isinstance(block, dict)]
         return {**values, "content": "".join(text for text in texts if isinstance(text, str))}
 
     def written(self) -> dict[str, Any]:
+        given = self.__pydantic_fields_set__
+        if len(given) == _TEXT_MEMBERS and "blocks" not in given:  # the usual message, written many times per event
+            return {
+                "role": self.role,
+                "content": self.content,
+                "tool_calls": self.tool_calls,
+                "extra_args": self.extra_args,
+            }
         members = written_members(self)
         if self.blocks is not None:
             came = "".join(block.text for block in self.blocks)

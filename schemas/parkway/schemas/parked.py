@@ -2,7 +2,9 @@
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
+
+from parkway.schemas.versions import RecordError, read_versioned
 
 
 class ParkedError(ValueError):
@@ -57,11 +59,9 @@ class ParkedRecord(BaseModel):
     def from_json(cls, data: bytes) -> "ParkedRecord":
         """Read a record. Raises ParkedError with the field and the reason."""
         try:
-            return cls.model_validate_json(data)
-        except ValidationError as error:
-            first = error.errors()[0]
-            where = ".".join(str(part) for part in first["loc"]) or "record"
-            raise ParkedError(f"parked record: {where}: {first['msg']}") from None
+            return read_versioned(cls, data)
+        except RecordError as error:
+            raise ParkedError(f"parked record: {error}") from None
 
 
 def parked_key(request_id: str, action: str) -> bytes:

@@ -1,15 +1,19 @@
 """The plan: what a router needs to know of an agent (DESIGN 1 and 6)."""
 
 import hashlib
-from typing import Annotated, Literal, Self
+from typing import Annotated, Final, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from parkway.schemas import jsonio, topics
 from parkway.schemas.errors import ParkwayError
 from parkway.schemas.event_types import DEFAULT_ACCEPTS, REQUEST_TYPES, EventType
+from parkway.schemas.limits import Limits
+from parkway.schemas.versions import RecordError, read_versioned
 
 ActionName = Annotated[str, Field(pattern=f"^{topics.ACTION_NAME.pattern}$")]
+
+_LIMITS: Final = Limits()
 
 
 class PlanError(ParkwayError, ValueError):
@@ -45,7 +49,10 @@ class Plan(BaseModel):
     reply_topics: tuple[str, ...] = ()
     route_external_responses: bool = False
     hop_limit: int = Field(default=100, ge=1, le=10_000)
-    max_event_bytes: int = Field(default=1_000_000, ge=1_000, le=50_000_000)
+    max_event_bytes: int = Field(default=_LIMITS.max_event_bytes, ge=1_000, le=50_000_000)
+    max_event_depth: int = Field(default=_LIMITS.max_event_depth, ge=3, le=_LIMITS.max_event_depth)
+    max_string_chars: int = Field(default=_LIMITS.max_string_chars, ge=100, le=50_000_000)
+    max_members: int = Field(default=_LIMITS.max_members, ge=10, le=10_000_000)
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
@@ -62,6 +69,11 @@ class Plan(BaseModel):
         if EventType.OutputEvent in self.accepts:
             raise ValueError("accepts: _output_event comes from actions only; take it off the list")
         return self
+
+    @property
+    def limits(self) -> Limits:
+        """What an event from outside may be at most."""
+        return Limits(self.max_event_bytes, self.max_event_depth, self.max_string_chars, self.max_members)
 
     def action(self, name: str) -> ActionPlan | None:
         """The action of that name, or None."""
@@ -80,8 +92,6 @@ class Plan(BaseModel):
     def from_json(cls, data: bytes, *, source: str = "plan") -> "Plan":
         """Read a plan. Raises PlanError that names `source`, the field and the reason."""
         try:
-            return cls.model_validate_json(data)
-        except ValidationError as error:
-            first = error.errors()[0]
-            where = ".".join(str(part) for part in first["loc"]) or "plan"
-            raise PlanError(f"{source}: {where}: {first['msg']}") from None
+            return read_versioned(cls, data)
+        except RecordError as error:
+            raise PlanError(f"{source}: {error}") from None

@@ -23,31 +23,51 @@ class Topics:
 
     @property
     def requests(self) -> str:
+        """What comes from outside, untrusted. Any producer may write here, and only here."""
         return f"{self.namespace}.requests"
 
     @property
     def events(self) -> str:
+        """What actions send, trusted. Written by workers; by the router the failed responses to what it refuses."""
         return f"{self.namespace}.events"
 
     @property
     def outputs(self) -> str:
+        """Output events, and the responses to requests from outside. Read it with isolation.level=read_committed."""
         return f"{self.namespace}.outputs"
 
-    @property
-    def parked(self) -> str:
-        return f"{self.namespace}.parked"
-
-    @property
-    def dlq(self) -> str:
-        return f"{self.namespace}.dlq"
-
     def action(self, name: str) -> str:
-        """New work of an action."""
+        """New work of an action: the events that triggered it. Written by the router."""
         return f"{self.namespace}.action.{name}"
 
     def resume(self, name: str) -> str:
-        """Continuations of what an action parked."""
+        """Continuations of what an action parked. Written by the router."""
         return f"{self.namespace}.resume.{name}"
+
+    @property
+    def parked(self) -> str:
+        """What requests remember between two steps, compacted; the key is `<request id>/<action>`."""
+        return f"{self.namespace}.parked"
+
+    @property
+    def state(self) -> str:
+        """State of user actions, compacted; the key is `<action>/<record key>`."""
+        return f"{self.namespace}.state"
+
+    @property
+    def journal(self) -> str:
+        """One record per model call, tool call, decision and approval."""
+        return f"{self.namespace}.journal"
+
+    @property
+    def plans(self) -> str:
+        """The plan in force, compacted, one partition; the key is the namespace."""
+        return f"{self.namespace}.plans"
+
+    @property
+    def dlq(self) -> str:
+        """Records that cannot be handled, with the reason in headers."""
+        return f"{self.namespace}.dlq"
 
     @property
     def router_group(self) -> str:

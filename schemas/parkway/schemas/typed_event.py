@@ -45,7 +45,10 @@ class TypedEvent(Event, BaseModel):
         for name, default in self._written_defaults.items():
             if name not in own:
                 own[name] = copy(default)
-        self._validate(self, own)
+        try:
+            self.__pydantic_validator__.validate_python(own, self_instance=self)
+        except ValidationError as error:
+            raise self._explained(error) from None
 
     @classmethod
     def __pydantic_init_subclass__(cls, **_: Any) -> None:
@@ -97,15 +100,11 @@ class TypedEvent(Event, BaseModel):
         if envelope.upstream_action_name is not None:
             values["upstream_action_name"] = envelope.upstream_action_name
         event = cls.__new__(cls)
-        cls._validate(event, values)
-        return event
-
-    @classmethod
-    def _validate(cls, event: Self, values: dict[str, Any]) -> None:
         try:
             cls.__pydantic_validator__.validate_python(values, self_instance=event)
         except ValidationError as error:
             raise cls._explained(error) from None
+        return event
 
     def _members(self) -> dict[str, Any]:
         return written_members(self, without=ENVELOPE_FIELDS)

@@ -48,13 +48,33 @@ def members_of(model: type[BaseModel]) -> dict[str, Member]:
     }
 
 
+class _Written(NamedTuple):
+    """What `written_members` needs of a model, by field name; `renamed` holds the fields with another JSON name."""
+
+    defaults: dict[str, Any]
+    renamed: dict[str, str]
+
+
+@cache
+def _written(model: type[BaseModel]) -> _Written:
+    members = members_of(model)
+    return _Written(
+        {name: member.default for name, member in members.items()},
+        {name: member.name for name, member in members.items() if member.name != name},
+    )
+
+
 def written_members(model: BaseModel, *, without: frozenset[str] = frozenset()) -> dict[str, Any]:
     """Members that were given or have changed since, under their JSON names; nested models as they are."""
-    members = members_of(type(model))
+    defaults, renamed = _written(type(model))
     given = model.__pydantic_fields_set__
     written = {
-        members[name].name: value
+        name: value
         for name, value in model.__dict__.items()
-        if name not in without and (name in given or value != members[name].default)
+        if (name in given or value != defaults[name]) and name not in without
     }
-    return written | (model.__pydantic_extra__ or {})
+    for name, json_name in renamed.items():
+        if name in written:
+            written[json_name] = written.pop(name)
+    extra = model.__pydantic_extra__
+    return written | extra if extra else written

@@ -6,19 +6,21 @@ from typing import Any
 import pytest
 
 from parkway.router.admission import Admitted, RefusedError, admit
+from parkway.runtime.codec import EventCodec
 from parkway.runtime.records import Incoming
 from parkway.schemas.avro import AvroCodec
 from parkway.schemas.errors import DlqReason
 from parkway.schemas.plan import ActionPlan, Plan
 
 PLAN = Plan(agent="a:A", actions=(ActionPlan(name="one", triggers=("order",)),), accepts=("order",))
+CODEC = EventCodec(AvroCodec())
 BODY = {"id": "o-1", "type": "order", "attributes": {"number": 1}}
 CLOUD = {"specversion": "1.0", "id": "o-1", "source": "/shop", "type": "order", "data": {"number": 1}}
 BINARY = {"ce_specversion": b"1.0", "ce_id": b"o-1", "ce_type": b"order", "ce_source": b"/shop"}
 
 
 def take(value: bytes, given: dict[str, bytes] | None = None, plan: Plan = PLAN) -> Admitted:
-    return admit(Incoming("parkway.requests", 0, 7, 1000, None, value, list((given or {}).items())), plan)
+    return admit(Incoming("parkway.requests", 0, 7, 1000, None, value, list((given or {}).items())), plan, CODEC)
 
 
 @pytest.mark.parametrize(

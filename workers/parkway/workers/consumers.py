@@ -160,7 +160,7 @@ class ConsumerThread(threading.Thread):
                 self._on_error(error)
         if records and self._epoch is not None:
             self._wanted -= len(records)
-            self._loop.call_soon_threadsafe(self._listener.taken, self._epoch, self.lane, records)
+            self._report(self._listener.taken, self._epoch, self.lane, records)
 
     def _report_idle(self) -> None:
         """Positions move without a record, too: past control records and aborted ones."""
@@ -174,7 +174,19 @@ class ConsumerThread(threading.Thread):
         if positions == self._reported:
             return
         self._reported = positions
-        self._loop.call_soon_threadsafe(self._listener.positions, self._epoch, self.lane, positions)
+        self._report(self._listener.positions, self._epoch, self.lane, positions)
+
+    def _report(self, report: Callable[..., None], *arguments: Any) -> None:
+        """Call a method of the listener on the event loop. What it raises would be lost there: it ends the worker."""
+
+        def call() -> None:
+            try:
+                report(*arguments)
+            except Exception as error:
+                self._log.exception("worker_raised")
+                self._listener.crashed(error)
+
+        self._loop.call_soon_threadsafe(call)
 
     def _on_error(self, error: KafkaError) -> None:
         if error.fatal() or error.code() in (
@@ -219,7 +231,7 @@ class GroupConsumer(ConsumerThread):
         self._assign([])
         self._epoch = Epoch(self._epochs, consumer.consumer_group_metadata())
         owned = sorted(partition.partition for partition in partitions)
-        self._loop.call_soon_threadsafe(self._listener.assigned, self._epoch, owned)
+        self._report(self._listener.assigned, self._epoch, owned)
 
     def _on_revoke(self, _consumer: Consumer, _partitions: list[TopicPartition]) -> None:
         self._end_epoch(lost=False)

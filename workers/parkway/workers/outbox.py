@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from parkway.runtime import metrics
+from parkway.runtime.codec import EventCodec
 from parkway.runtime.dlq import dead_letter
 from parkway.runtime.records import Incoming, Record
 from parkway.schemas import headers
@@ -75,8 +76,9 @@ class Cause:
 class Outbox:
     """Writes events, outputs, responses and dead letters of one action."""
 
-    def __init__(self, topics: Topics, action: str, *, route_external_responses: bool) -> None:
+    def __init__(self, topics: Topics, action: str, codec: EventCodec, *, route_external_responses: bool) -> None:
         self._topics = topics
+        self._codec = codec
         self._action = action
         self._route_external_responses = route_external_responses
 
@@ -121,12 +123,12 @@ class Outbox:
 
     def _headers(self, cause: Cause, event_type: str) -> Headers:
         return [
-            (headers.CONTENT_TYPE, headers.JSON_CONTENT),
+            (headers.CONTENT_TYPE, self._codec.content_type),
             (headers.TYPE, event_type),
             (headers.HOPS, str(cause.hops + 1)),
             *cause.carried.items(),
         ]
 
     def _record(self, topic: str, cause: Cause, event: Event, out: Headers) -> Record:
-        written = event.with_lineage(cause.event_id, self._action).to_json()
+        written = self._codec.encode(event.with_lineage(cause.event_id, self._action).to_json())
         return Record(topic, cause.partition, cause.key, written, out)

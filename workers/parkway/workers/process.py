@@ -11,6 +11,7 @@ from confluent_kafka.admin import AdminClient
 from parkway.agents.agent import Agent, Definition, definition_of, running
 from parkway.agents.errors import AgentError, did_you_mean
 from parkway.runtime.clients import admin_client, group_consumer, manual_consumer
+from parkway.runtime.codec import event_codec
 from parkway.runtime.instance import Instance
 from parkway.runtime.logs import get_logger
 from parkway.runtime.membership import wait_for_dead_members
@@ -103,12 +104,14 @@ async def _make_worker(
     action_topic, resume_topic = topics.action(planned.name), topics.resume(planned.name)
     ids = await asyncio.to_thread(topic_ids, admin, [action_topic, *([resume_topic] if planned.parks else [])])
     metadata_limit = await asyncio.to_thread(offset_metadata_limit, admin)
-    builder = ResultBuilder(settings, plan, action)
+    codec = event_codec(settings)
+    builder = ResultBuilder(settings, plan, action, codec)
     worker = Worker(
         settings,
         planned,
         action,
         builder,
+        codec,
         Restorer(settings, admin, action=planned.name, topic_ids=ids, parks=planned.parks),
         order=options.order if options is not None else "unordered",
         concurrency=(options.concurrency if options is not None else None) or settings.concurrency,

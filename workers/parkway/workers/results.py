@@ -4,6 +4,7 @@ import base64
 import hashlib
 from dataclasses import replace
 
+from parkway.runtime.codec import EventCodec
 from parkway.runtime.records import Incoming, Record
 from parkway.runtime.settings import Settings
 from parkway.schemas import headers
@@ -26,11 +27,13 @@ def request_hash(record: Incoming) -> str:
 class ResultBuilder:
     """Builds the results of one action. Event ids are fixed here: producing a result again gives the same records."""
 
-    def __init__(self, settings: Settings, plan: Plan, action: Action) -> None:
+    def __init__(self, settings: Settings, plan: Plan, action: Action, codec: EventCodec) -> None:
         self._settings = settings
         self._plan = plan
         self._action = action
-        self._outbox = Outbox(settings.topics, action.name, route_external_responses=plan.route_external_responses)
+        self._outbox = Outbox(
+            settings.topics, action.name, codec, route_external_responses=plan.route_external_responses
+        )
 
     def handled(self, work: Work, task: Task, effects: Effects) -> Result:
         """What a handler gave back for a record."""

@@ -15,11 +15,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal
 
 from parkway.runtime import metrics
+from parkway.runtime.codec import EventCodec
 from parkway.runtime.logs import get_logger
 from parkway.runtime.records import Incoming
 from parkway.runtime.settings import Settings
 from parkway.schemas import headers, jsonio
 from parkway.schemas.errors import DlqReason
+from parkway.schemas.format_error import FormatError
 from parkway.schemas.plan import ActionPlan
 from parkway.workers.adoption import Carried
 from parkway.workers.assignment import Assignment, Partition
@@ -47,6 +49,7 @@ class Worker:
         plan: ActionPlan,
         action: Action,
         builder: ResultBuilder,
+        codec: EventCodec,
         restorer: Restorer,
         *,
         order: Literal["key", "unordered"],
@@ -59,6 +62,7 @@ class Worker:
         self._plan = plan
         self._action = action
         self._builder = builder
+        self._codec = codec
         self._restorer = restorer
         self._concurrency = concurrency
         self._buffer = max(_LEAST_BUFFER, 2 * concurrency)
@@ -197,8 +201,8 @@ class Worker:
 
     def _dispatch(self, partition: Partition, work: Work) -> None:
         try:
-            work.event = _decode(work.record)
-        except jsonio.JsonError as error:
+            work.event = self._decode(work.record)
+        except (jsonio.JsonError, FormatError) as error:
             self._finish(partition, work, self._builder.dead(work, DlqReason.INVALID_JSON, str(error)))
             return
         if work.lane is Lane.RESUME:
@@ -207,6 +211,12 @@ class Worker:
             self._dispatch_request(partition, work)
         else:
             self._start(partition, work, self._new_task(work))
+
+    def _decode(self, record: Incoming) -> Mapping[str, Any]:
+        event = jsonio.loads(self._codec.decode(record.value or b""), max_depth=1000)
+        if not isinstance(event, dict):
+            raise jsonio.JsonError("expected a JSON object")
+        return event
 
     def _new_task(self, work: Work) -> Task:
         given = headers.as_dict(work.record.headers).get(headers.DEADLINE)
@@ -251,7 +261,14 @@ class Worker:
         if self._plan.answers and task.parked is None and task.deadline <= _now_ms():
             self._finish(partition, work, self._builder.handled(work, task, self._action.expired(task)))
             return
-        self._running[work] = asyncio.create_task(self._handle(work, task))
+        running = asyncio.create_task(self._handle(work, task))
+        running.add_done_callback(self._on_handler_end)
+        self._running[work] = running
+
+    def _on_handler_end(self, task: asyncio.Task[None]) -> None:
+        error = None if task.cancelled() else task.exception()
+        if error is not None:
+            self._fail(error)  # ours, not the handler's: it must not leave a record in hand for ever
 
     async def _handle(self, work: Work, task: Task) -> None:
         try:
@@ -378,13 +395,6 @@ class Worker:
     def _fail(self, error: BaseException) -> None:
         if not self.failed.done():
             self.failed.set_exception(error)
-
-
-def _decode(record: Incoming) -> Mapping[str, Any]:
-    event = jsonio.loads(record.value or b"", max_depth=1000)
-    if not isinstance(event, dict):
-        raise jsonio.JsonError("expected a JSON object")
-    return event
 
 
 def _outcome(effects: Effects) -> str:

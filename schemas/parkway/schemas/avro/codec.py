@@ -169,8 +169,7 @@ def _object(data: bytes) -> dict[str, Any]:
     try:
         value = jsonio.loads(data)
     except jsonio.JsonError as error:
-        reason = DlqReason.TOO_DEEP if error.too_deep else DlqReason.INVALID_JSON
-        raise FormatError(reason, str(error)) from None
+        raise FormatError(error.reason, str(error)) from None
     if not isinstance(value, dict):
         raise FormatError(DlqReason.INVALID_EVENT, f"expected a JSON object, got {short(value)}")
     body: dict[str, Any] = jsonio.loads_exact(data, value)

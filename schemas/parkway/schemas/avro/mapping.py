@@ -161,8 +161,7 @@ def _json_from(text: str) -> Any:
     try:
         value = jsonio.loads(text)
     except jsonio.JsonError as error:
-        reason = DlqReason.TOO_DEEP if error.too_deep else DlqReason.INVALID_JSON
-        raise FormatError(reason, f"a text of JSON inside the Avro record: {error}") from None
+        raise FormatError(error.reason, f"a text of JSON inside the Avro record: {error}") from None
     return jsonio.loads_for_writing(text.encode(), value)
 
 
