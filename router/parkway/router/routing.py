@@ -40,6 +40,7 @@ class Routing:
             [(action.name, action.triggers) for action in plan.actions], on_error=self._on_trigger_error
         )
         self._action_topics = {action.name: topics.action(action.name) for action in plan.actions}
+        self._routed = {action.name: metrics.ROUTED.labels(action.name) for action in plan.actions}
         self._resumed: dict[str, list[str]] = {}
         for action in plan.actions:
             for event_type in action.resumed_by:
@@ -98,6 +99,9 @@ class Routing:
                 event = jsonio.loads(self._codec.decode(value), max_depth=1000)
             except (jsonio.JsonError, FormatError) as error:
                 return [self.refuse(record, DlqReason.INVALID_JSON, str(error))]
+            if not _is_event(event, event_type):
+                detail = f"not an event of type {event_type!r}, which the header {headers.TYPE} says it is"
+                return [self.refuse(record, DlqReason.INVALID_EVENT, detail)]
         if over_limit:
             return self._over_hop_limit(record, event, event_type)
         if event is not None:
@@ -139,7 +143,7 @@ class Routing:
     ) -> list[Record]:
         targets = [self._action_topics[name] for name in actions] + self._resumed.get(event_type, [])
         for name in actions:
-            metrics.ROUTED.labels(name).inc()
+            self._routed[name].inc()
         if not targets:
             metrics.NO_MATCH.labels(event_type if event_type.startswith("_") else "other").inc()
         return [Record(topic, record.partition, record.key, value, out) for topic in targets]
@@ -180,3 +184,12 @@ class Routing:
         seen = self._logged_errors[action] = self._logged_errors.get(action, 0) + 1
         if seen <= _TRIGGER_LOGS_PER_ACTION or seen % 10_000 == 0:
             self._log.warning("trigger_error", action=action, trigger=trigger, detail=str(error), count=seen)
+
+
+def _is_event(body: Any, event_type: str) -> bool:
+    return (
+        isinstance(body, dict)
+        and body.get("type") == event_type
+        and isinstance(body.get("id"), str)
+        and isinstance(body.get("attributes", {}), dict)
+    )

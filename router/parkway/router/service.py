@@ -153,7 +153,9 @@ class Router:
         nexts: dict[tuple[str, int], int] = {}
         for source in sources:
             nexts[source.topic, source.partition] = source.offset + 1
-            metrics.TAKEN.labels("requests" if source.topic == self._topics.requests else "events").inc()
+        outside = sum(source.topic == self._topics.requests for source in sources)
+        metrics.TAKEN.labels("requests").inc(outside)
+        metrics.TAKEN.labels("events").inc(len(sources) - outside)
         return Batch(epoch, sources, [self._route(source) for source in sources], self._offsets(nexts))
 
     def _route(self, source: Incoming) -> list[Record]:

@@ -32,6 +32,7 @@ def outside(body: dict[str, Any], **headers: str) -> Incoming:
 
 
 def inside(body: dict[str, Any], **headers: str) -> Incoming:
+    body = {"id": "i", **body}
     given = [("parkway-type", body["type"].encode())]
     given += [(name.replace("_", "-"), value.encode()) for name, value in headers.items()]
     return Incoming("ns.events", 2, 5, 1000, b"key", json.dumps(body).encode(), given)
@@ -60,6 +61,14 @@ def test_what_comes_from_inside_is_forwarded_untouched() -> None:
     (forwarded,) = route(record)
     assert forwarded.value is record.value
     assert forwarded.headers == record.headers
+
+
+@pytest.mark.parametrize(
+    "body", [b"[1]", b"{}", b'{"type":"other","id":"x"}', b'{"type":"ticket","id":"x","attributes":[]}', b"nonsense"]
+)
+def test_what_somebody_wrote_into_events_by_hand_is_refused(body: bytes) -> None:
+    (dead,) = route(Incoming("ns.events", 0, 0, 0, None, body, [("parkway-type", b"ticket")]))
+    assert reason(dead) in {"invalid_event", "invalid_json"}
 
 
 def test_what_the_type_alone_decides_is_not_decoded() -> None:
