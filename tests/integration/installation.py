@@ -121,6 +121,11 @@ class Installation:
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
+        # Clients that are destroyed after their broker can hang for ever.
+        for offsets in self._offsets.values():
+            offsets.close()
+        del self.admin
+        self._producer = None
 
     def logs(self) -> str:
         return "\n".join(

@@ -15,11 +15,12 @@ import typer
 from parkway.agents.build import build_plan
 from parkway.agents.load import load_agent
 from parkway.cli.options import AgentSource, KafkaSettings, Namespace, make_settings
-from parkway.cli.tail import tail_outputs
+from parkway.cli.tail import ends_of_outputs, tail_outputs
 from parkway.runtime.clients import admin_client
 from parkway.runtime.logs import configure_logs, get_logger
 from parkway.runtime.settings import Settings
 from parkway.runtime.topology import apply_topics
+from parkway.schemas.plan import Plan
 from parkway.testing.kafka import open_broker
 
 app = typer.Typer(pretty_exceptions_enable=False)
@@ -29,6 +30,7 @@ _SESSION_TIMEOUT: Final = "6"
 _FIRST_PAUSE: Final = 0.5
 _LONGEST_PAUSE: Final = 10.0
 _PORT: Final = 9092
+_PARTITIONS: Final = 4
 
 
 @app.command()
@@ -59,19 +61,27 @@ def run(
         settings = settings.model_copy(update={"bootstrap_servers": broker.bootstrap_servers})
         plan_file = Path(folder) / "plan.json"
         plan_file.write_bytes(plan.to_json())
-        admin = admin_client(settings, f"{settings.namespace}.dev")
-        wanted = partitions
-        if wanted is None and settings.topics.requests not in admin.list_topics(timeout=10.0).topics:
-            wanted = 4
-        apply_topics(admin, broker.bootstrap_servers, settings.topics, plan, wanted)
+        ends = _make_topics(settings, plan, partitions)
         _say_ready(settings, agent)
-        tail = threading.Thread(target=tail_outputs, args=(settings, stop), daemon=True)
+        tail = threading.Thread(target=tail_outputs, args=(settings, ends, stop), daemon=True)
         tail.start()
         router = [sys.executable, "-m", "parkway.cli", "router", "--plan", str(plan_file)]
         worker = [sys.executable, "-m", "parkway.cli", "worker", agent]
         children = [_Child("router", router, settings), _Child("worker", worker, settings)]
         _supervise(children, stop)
         tail.join()
+
+
+def _make_topics(settings: Settings, plan: Plan, partitions: int | None) -> dict[tuple[str, int], int]:
+    """Create what is missing; returns where outputs and dead letters end now.
+
+    The admin client does not leave this function: destroyed after its broker it can hang for ever.
+    """
+    admin = admin_client(settings, f"{settings.namespace}.dev")
+    if partitions is None and settings.topics.requests not in admin.list_topics(timeout=10.0).topics:
+        partitions = _PARTITIONS
+    apply_topics(admin, settings.bootstrap_servers, settings.topics, plan, partitions)
+    return ends_of_outputs(admin, settings)
 
 
 def _say_ready(settings: Settings, agent: str) -> None:

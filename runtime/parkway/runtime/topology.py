@@ -1,5 +1,6 @@
 """The topics of an installation: which ones a plan needs, how they are set, what differs (DESIGN 3)."""
 
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
@@ -18,6 +19,7 @@ from parkway.schemas.errors import ParkwayError
 from parkway.schemas.plan import Plan
 from parkway.schemas.topics import Topics
 
+_VISIBLE_SECONDS: Final = 30.0
 _DAY_MS: Final = 24 * 3600 * 1000
 _REQUEST_BYTES: Final = 1_100_000  # a little over the plan's default limit of the decoded event: batch overhead
 _INNER_BYTES: Final = 2_100_000
@@ -132,6 +134,7 @@ def apply_topics(admin: AdminClient, bootstrap: str, topics: Topics, plan: Plan,
     specs = wanted_topics(topics, plan)
     missing = [spec for spec in specs if spec.name not in existing]
     _create(admin, missing, count, replication)
+    _wait_until_led(admin, bootstrap, [spec.name for spec in missing], count)
     present = [spec for spec in specs if spec.name in existing]
     differences = _other_counts(existing, [spec.name for spec in present], count)
     differences += _other_configs(admin, present)
@@ -176,6 +179,26 @@ def _create(admin: AdminClient, specs: Iterable[TopicSpec], partitions: int, rep
         except KafkaException as failure:
             if failure.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
                 raise TopologyError(f"topic {name} cannot be created: {failure.args[0].str()}") from None
+
+
+def _wait_until_led(admin: AdminClient, bootstrap: str, names: list[str], partitions: int) -> None:
+    """Brokers learn of a new topic a little later: the next command must not find it missing."""
+    give_up = time.monotonic() + _VISIBLE_SECONDS
+    while not all(_is_led(topic, partitions) for topic in _topics(admin, bootstrap, names)):
+        if time.monotonic() > give_up:
+            raise TopologyError(f"new topics have no leaders after {_VISIBLE_SECONDS:g} s: look at the brokers")
+        time.sleep(0.1)
+
+
+def _topics(admin: AdminClient, bootstrap: str, names: list[str]) -> list[TopicMetadata | None]:
+    known = cluster(admin, bootstrap).topics if names else {}
+    return [known.get(name) for name in names]
+
+
+def _is_led(topic: TopicMetadata | None, partitions: int) -> bool:
+    if topic is None or len(topic.partitions) != partitions:
+        return False
+    return all(partition.leader >= 0 for partition in topic.partitions.values())
 
 
 def _other_counts(existing: Mapping[str, TopicMetadata], names: Iterable[str], partitions: int) -> list[str]:

@@ -90,7 +90,7 @@ def test_which_action_fires_and_by_what():
 
 def test_it_is_json():
     event = {**EVENT, "attributes": {**EVENT["attributes"], "big": 2**70, "x": {"y": [1.5, None]}}}
-    entry = "timestamp(0) == timestamp(1) || b'a' == x || {true: 1u} == x || 0.0 / 0.0 == big || type(x) == big"
+    entry = "timestamp(0) == timestamp(1) || b'a' == x || dyn({true: 1u}) == x || 0.0 / 0.0 == big || type(x) == big"
     written = json.dumps(explain(TriggerTable([("a", [entry])]), event).to_json(), allow_nan=False)
     assert "timestamp('1970-01-01T00:00:00Z')" in written
     assert '"true": 1' in written

@@ -76,6 +76,10 @@ class Assignment:
         """Requests that wait for a continuation."""
         return sum(len(partition.parked) for partition in self.partitions.values())
 
+    def open_records(self) -> int:
+        """Records taken and not completed."""
+        return sum(partition.open_records() for partition in list(self.partitions.values()))
+
     def span(self) -> int:
         return max((partition.span() for partition in self.partitions.values()), default=0)
 

@@ -75,7 +75,7 @@ class Worker:
         self._running: dict[Work, asyncio.Task[None]] = {}
         self._carried = Carried()
         self._draining = False
-        self.started = asyncio.Event()  # has had its first assignment, even an empty one
+        self._expose_metrics()
 
     def connect(self, committer: Committer, group: GroupConsumer, resume: ResumeConsumer | None) -> None:
         """Hand over what needs the worker to be made: it reports back here."""
@@ -131,7 +131,6 @@ class Worker:
         if self._restore_task is not None:
             await asyncio.wait([self._restore_task])
         partitions = len(assignment.partitions) if assignment is not None else 0
-        self._update_metrics()
         self._log.info("revoked", partitions=partitions, lost=lost, cancelled=cancelled, carried=len(self._carried))
 
     def taken(self, epoch: Epoch, lane: Lane, records: Sequence[Incoming]) -> None:
@@ -172,7 +171,6 @@ class Worker:
                 if partition.moved_without_work():
                     self._committer.add(Result(assignment.epoch, partition.number, None))
         self._pump()
-        self._update_metrics()
 
     def fenced(self) -> None:
         """The group has moved on; `on_lost` is on its way. Until then nothing may be done for this epoch."""
@@ -330,8 +328,6 @@ class Worker:
                 epoch,
                 [(number, one.completion(Lane.RESUME).next) for number, one in assignment.partitions.items()],
             )
-        self._update_metrics()
-        self.started.set()
 
     def _adopt(self, assignment: Assignment, restored: dict[int, Restored]) -> None:
         carried = len(self._carried)
@@ -381,13 +377,12 @@ class Worker:
         if self._resume is not None:
             self._resume.want(0 if full else self._buffer - self._queues.waiting(Lane.RESUME))
 
-    def _update_metrics(self) -> None:
-        assignment = self._assignment
+    def _expose_metrics(self) -> None:
+        """Read when they are scraped, on another thread: sizes only."""
         name = self._action.name
-        metrics.RUNNING.labels(name).set(len(self._running))
-        metrics.PARKED.labels(name).set(assignment.parked() if assignment is not None else 0)
-        lag = sum(one.open_records() for one in assignment.partitions.values()) if assignment is not None else 0
-        metrics.LAG.labels(name).set(lag)
+        metrics.RUNNING.labels(name).set_function(lambda: len(self._running))
+        metrics.PARKED.labels(name).set_function(lambda: one.parked() if (one := self._assignment) else 0)
+        metrics.LAG.labels(name).set_function(lambda: one.open_records() if (one := self._assignment) else 0)
 
     async def _watch_failure(self) -> None:
         await self.failed

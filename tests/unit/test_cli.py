@@ -1,0 +1,92 @@
+"""A wrong command line, setting, plan or broker: one clear line, the way out, exit code 2."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from parkway.cli.main import main
+
+AGENT = """
+from parkway.agents import Agent, Context, Event, action
+
+class Shop(Agent):
+    @action("order", external=True)
+    async def ship(self, event: Event, ctx: Context) -> None: ...
+
+class Broken(Agent):
+    @action("type == 'order' && amount >", external=False)
+    async def ship(self, event: Event, ctx: Context) -> None: ...
+"""
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch, capfd):
+    """Run `parkway` in an empty folder with an agent: exit code, standard output, standard error."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    (tmp_path / "cli_shop.py").write_text(AGENT)
+    sys.modules.pop("cli_shop", None)
+
+    def run(*arguments: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["parkway", *arguments])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        output = capfd.readouterr()
+        return ended.value.code or 0, output.out, output.err
+
+    return run
+
+
+def test_plan_build_prints_a_plan(run):
+    code, out, err = run("plan", "build", "cli_shop:Shop")
+    assert (code, err) == (0, "")
+    plan = json.loads(out)
+    assert [action["name"] for action in plan["actions"]] == ["ship"]
+    assert "order" in plan["accepts"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["plan", "build", "cli_shop"], "MODULE:AGENT"),
+        (["plan", "build", "cli_shop:Shap"], "Shop"),
+        (["plan", "build", "no_such:Shop"], "no_such"),
+        (["plan", "build", "cli_shop:Broken"], "ship"),
+        (["router"], "parkway plan build"),
+        (["router", "--plan", "cli_shop.py"], "cli_shop.py"),
+        (["topics", "apply"], "parkway plan build"),
+        (["router", "-X", "group.id=mine"], "group.id"),
+        (["router", "-X", "nonsense"], "KEY=VALUE"),
+        (["emit", "--namespace", "Has Spaces"], "lower-case"),
+        (["emit", "--key", "a", "--key-from", "b"], "--key-from"),
+        (["worker", "cli_shop:Shop", "--action", "shipp"], "ship"),
+        (["worker", "cli_shop:Shop", "-b", "127.0.0.1:1"], "parkway dev"),
+        (["worker"], "MODULE:AGENT"),
+        (["nosuch"], "nosuch"),
+    ],
+)
+def test_what_is_wrong_is_said_with_the_way_out_and_exit_code_2(run, arguments, said):
+    code, _out, err = run(*arguments)
+    assert code == 2
+    assert said in err
+    assert "Traceback" not in err
+
+
+def test_a_setting_in_the_environment_is_named(run, monkeypatch):
+    monkeypatch.setenv("PARKWAY_SESSION_TIMEOUT", "soon")
+    code, _out, err = run("emit")
+    assert code == 2
+    assert "PARKWAY_SESSION_TIMEOUT" in err
+
+
+def test_a_plan_of_another_format_is_refused_with_its_field(run):
+    code, out, _err = run("plan", "build", "cli_shop:Shop")
+    assert code == 0
+    plan = json.loads(out)
+    for change, said in (({"v": 99}, "v"), ({"actions": []}, "actions"), ({"unknown": 1}, "unknown")):
+        Path("plan.json").write_text(json.dumps({**plan, **change}))
+        code, _out, err = run("router")
+        assert code == 2
+        assert said in err
