@@ -1,7 +1,9 @@
 """Entry point: the commands, and what becomes of errors (one clear line, exit code 2)."""
 
 import importlib
+import os
 import sys
+import traceback
 from typing import Any, Final
 
 import typer
@@ -58,12 +60,21 @@ def main() -> None:
     except ParkwayError as error:
         _say(error)
         sys.exit(2)
-    except (FatalTransactionError, KafkaException) as error:  # a supervisor should answer with a restart
-        _say(error)
-        sys.exit(1)
     except BrokenPipeError:
         sys.exit(1)
+    except (FatalTransactionError, KafkaException) as error:
+        _say(error)
+        _exit_now()
+    except Exception:
+        traceback.print_exc()
+        _exit_now()
 
 
 def _say(error: BaseException) -> None:
     sys.stderr.write(f"error: {error}\n")
+
+
+def _exit_now() -> None:
+    """Exit 1, for a supervisor to start another. At once: clients and threads may wait for a broker that is gone."""
+    sys.stderr.flush()
+    os._exit(1)

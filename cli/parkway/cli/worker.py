@@ -1,8 +1,6 @@
 """`parkway worker`: runs an agent's actions."""
 
 import asyncio
-import os
-import sys
 from typing import Annotated
 
 import typer
@@ -22,10 +20,9 @@ from parkway.cli.options import (
 )
 from parkway.runtime.clients import admin_client
 from parkway.runtime.instance import take_instance
-from parkway.runtime.logs import configure_logs, get_logger
+from parkway.runtime.logs import configure_logs
 from parkway.runtime.metrics import serve_metrics
 from parkway.runtime.topology import check_topics
-from parkway.schemas.errors import ParkwayError
 from parkway.workers.process import chosen_actions, run_worker
 
 app = typer.Typer(pretty_exceptions_enable=False)
@@ -70,13 +67,5 @@ def run(
     check_topics(admin, settings.bootstrap_servers, settings.topics, plan)
     held = take_instance(settings.namespace, "worker", settings.instance)
     serve_metrics(settings.metrics_port)
-    try:
-        asyncio.run(run_worker(settings, plan, loaded, names, held))
-    except Exception as error:
-        if isinstance(error, ParkwayError):
-            raise
-        # Fatal. No orderly way out: threads may wait for a broker that is gone, and a supervisor starts us again.
-        get_logger("worker").exception("worker_failed")
-        sys.stderr.flush()
-        os._exit(1)
+    asyncio.run(run_worker(settings, plan, loaded, names, held))
     held.release()

@@ -3,8 +3,10 @@
 import asyncio
 import os
 import signal
+import sys
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
+from typing import NoReturn
 
 from confluent_kafka.admin import AdminClient
 
@@ -44,7 +46,7 @@ def chosen_actions(plan: Plan, names: Sequence[str]) -> list[ActionPlan]:
 async def run_worker(
     settings: Settings, plan: Plan, agent: type[Agent] | Agent, names: Sequence[str], instance: Instance
 ) -> None:
-    """Run the chosen actions until SIGTERM or SIGINT; a second signal stops at once. Raises what is fatal."""
+    """Run the chosen actions until SIGTERM or SIGINT; a second signal, and what is fatal, ends the process at once."""
     log = get_logger("worker").bind(instance=instance.name)
     stop = _stop_signals()
     definition = definition_of(agent)
@@ -62,12 +64,22 @@ async def run_worker(
         await asyncio.wait([*runs, stopping], return_when=asyncio.FIRST_COMPLETED)
         for run in runs:
             if run.done():
-                run.result()  # raises
+                _die(run)
         await asyncio.gather(*(worker.drain(settings.drain) for worker in workers))
         for run in runs:
             run.cancel()
         await asyncio.wait(runs)
         log.info("worker_stopped")
+
+
+def _die(run: asyncio.Task[None]) -> NoReturn:
+    """Exit 1, for a supervisor to start another. At once: threads may wait for a broker that is gone."""
+    error = run.exception()
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    get_logger("worker").error("worker_failed", reason=str(error), exc_info=error)
+    sys.stderr.flush()
+    os._exit(1)
 
 
 def _stop_signals() -> asyncio.Event:
