@@ -272,7 +272,8 @@ class Installation:
             except KafkaException:  # its coordinator is not up yet; librdkafka goes on asking the same broker
                 self.admin = admin_client(self.settings, "tests")
                 return False
-            return described.state.name == "STABLE" and len(described.members) == count
+            state = "STABLE" if count else "EMPTY"
+            return described.state.name == state and len(described.members) == count
 
         try:
             wait_for(f"{count} members in {group}", stable, seconds)

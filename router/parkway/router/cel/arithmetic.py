@@ -52,7 +52,7 @@ def subtract(left: Any, right: Any) -> Any:
         case float(), float():
             return left - right
         case Timestamp(), Timestamp():
-            return Duration(_int(left.nanoseconds - right.nanoseconds))  # 292 years, as in the C++ and Go runtimes
+            return checked_duration(left.nanoseconds - right.nanoseconds)
         case Timestamp(), Duration():
             return checked_timestamp(left.nanoseconds - right.nanoseconds)
         case Duration(), Duration():

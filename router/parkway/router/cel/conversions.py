@@ -66,6 +66,8 @@ def to_uint(value: Any) -> UInt:
             if value < 0:
                 raise CelError(f"{value!r} is outside uint")
             return UInt(_truncate("uint", value, low=-1.0, high=float(UINT_MAX)))
+        case str() if value.startswith("-"):
+            raise CelError(f"{value!r} is no uint")
         case str():
             return UInt(_in_range("uint", _read_integer("uint", value), 0, UINT_MAX))
         case _:

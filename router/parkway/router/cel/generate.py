@@ -9,10 +9,11 @@ answers although CEL would not, or answers otherwise: booleans that pass for 0 a
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from parkway.router.cel import values
+from parkway.router.cel import inline, values
 from parkway.router.cel.arithmetic import negate
 from parkway.router.cel.errors import CelError
 from parkway.router.cel.evaluate import ARITHMETIC, COMPARISONS
+from parkway.router.cel.fold import Folder
 from parkway.router.cel.functions import FUNCTIONS
 from parkway.router.cel.kinds import Kind
 from parkway.router.cel.nodes import (
@@ -49,7 +50,6 @@ def trigger(event):
 """
 MIRRORED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
 _STRING_METHODS: Final = {"startsWith": "startswith", "endsWith": "endswith"}
-_SIZED: Final = frozenset({str, list, dict, bytes})
 
 
 def generate(root: Node, kinds: Mapping[int, Kind], exactly: Compiled) -> Compiled:
@@ -77,17 +77,19 @@ class _Generator:
         self.kinds = kinds
         self.uses_attributes = False
         self.temporaries = 0
+        self.folded = Folder().folded
         self.constants: dict[str, Any] = {
             "__builtins__": {},
             "Exception": Exception,
             "bool": bool,
             "dict": dict,
             "float": float,
+            "int": int,
             "isinstance": isinstance,
             "len": len,
             "list": list,
             "str": str,
-            "SIZED": _SIZED,
+            **inline.NAMES,
             "stop": _stop,
         }
 
@@ -115,6 +117,7 @@ class _Generator:
         return f"({name} if ({name} := {code}).__class__ is bool else stop())"
 
     def code(self, node: Node) -> str:
+        node = self.folded(node)
         match node:
             case Constant(value=value):
                 return self.literal(value)
@@ -131,6 +134,11 @@ class _Generator:
                 return f"{self.code(operand)}[{field!r}]"
             case Index(operand=operand, index=Constant(value=str() as key)):
                 return f"{self.code(operand)}[{key!r}]"
+            case Index(operand=operand, index=Constant(value=int() as place)) if place >= 0 and type(place) is int:
+                name = self.temporary()
+                item = self.constant(values.item, "item")
+                guard = f"({name} := {self.code(operand)}).__class__ is list"
+                return f"({name}[{place}] if {guard} else {item}({name}, {place}))"
             case Index(operand=operand, index=index):
                 return self.call(values.item, operand, index)
             case Has():
@@ -160,11 +168,15 @@ class _Generator:
                 raise AssertionError(node)
 
     def arithmetic(self, operator: str, left: Node, right: Node) -> str:
-        """Doubles go without a call: nothing about them is lax but the division by zero."""
-        if isinstance(right, Constant) and isinstance(right.value, float) and right.value and operator != "%":
+        right = self.folded(right)
+        if isinstance(right, Constant):
             name = self.temporary()
-            result = f"{name} {operator} {self.literal(right.value)}"
-            return f"({result} if ({name} := {self.code(left)}).__class__ is float else stop())"
+            function = self.constant(ARITHMETIC[operator], "arithmetic")
+            literal = self.literal(right.value)
+            otherwise = f"{function}({name}, {literal})"
+            code = inline.arithmetic(operator, self.code(left), right.value, literal, name, otherwise)
+            if code is not None:
+                return code
         return self.call(ARITHMETIC[operator], left, right)
 
     def call(self, function: Callable[..., Any], *arguments: Node) -> str:
@@ -204,20 +216,32 @@ class _Generator:
         return f"({' and '.join(steps)} and {node.field!r} in {name})"
 
     def comparison(self, node: Comparison) -> str:
+        left, right = self.folded(node.left), self.folded(node.right)
         if node.operator == "in":
-            return self.membership(node)
+            return self.membership(left, right)
         for operator, operand, constant in (
-            (node.operator, node.left, node.right),
-            (MIRRORED[node.operator], node.right, node.left),
+            (node.operator, left, right),
+            (MIRRORED[node.operator], right, left),
         ):
-            if isinstance(operand, Constant):
-                continue
-            if isinstance(constant, Constant) and values.is_indexable_scalar(constant.value):
-                if operator in ("==", "!="):
-                    return self.equality(operator, operand, constant.value)
-                if code := self.ordering(operator, operand, constant.value):
-                    return code
-        return self.call(COMPARISONS[node.operator], node.left, node.right)
+            if isinstance(constant, Constant) and (code := self.comparison_with(operator, operand, constant.value)):
+                return code
+        if path_of(left) is not None and path_of(right) is not None:
+            return self.comparison_of_fields(node.operator, left, right)
+        return self.call(COMPARISONS[node.operator], left, right)
+
+    def comparison_with(self, operator: str, operand: Node, constant: Any) -> str | None:
+        if values.is_indexable_scalar(constant):
+            equality = operator in ("==", "!=")
+            return (self.equality if equality else self.ordering)(operator, operand, constant)
+        if operator in ("==", "!=") and inline.equals_as_in_python(constant):
+            return f"({self.code(operand)} {operator} {self.literal(constant)})"
+        return None
+
+    def comparison_of_fields(self, operator: str, left: Node, right: Node) -> str:
+        names = self.temporary(), self.temporary()
+        function = self.constant(COMPARISONS[operator], "compare")
+        otherwise = f"{function}({names[0]}, {self.code(right)})"
+        return inline.compare_fields(operator, self.code(left), self.code(right), names, otherwise)
 
     def equality(self, operator: str, operand: Node, constant: Any) -> str:
         code = self.code(operand)
@@ -242,23 +266,28 @@ class _Generator:
         bound = f"{name} {operator} {self.literal(constant)}"
         return f"(stop() if ({name} := {self.code(operand)}).__class__ is bool else {bound})"
 
-    def membership(self, node: Comparison) -> str:
-        constants = constant_items(node.right)
+    def membership(self, left: Node, right: Node) -> str:
+        constants = right.value if isinstance(right, Constant) and isinstance(right.value, list) else None
         if constants is not None and all(map(values.is_indexable_scalar, constants)):
-            return self.membership_in_constants(node.left, constants)
-        if isinstance(node.left, Constant) and isinstance(node.left.value, str):
+            return self.membership_in_constants(left, constants)
+        if isinstance(left, Constant) and isinstance(left.value, str):
             name = self.temporary()
-            container = f"({name} := {self.code(node.right)}).__class__"
-            return f"({node.left.value!r} in {name} if {container} is list or {name}.__class__ is dict else stop())"
-        return self.call(values.contains_item, node.left, node.right)
+            container = f"({name} := {self.code(right)}).__class__"
+            return f"({left.value!r} in {name} if {container} is list or {name}.__class__ is dict else stop())"
+        if path_of(left) is not None and path_of(right) is not None:
+            names = self.temporary(), self.temporary()
+            otherwise = f"{self.constant(values.contains_item, 'contains')}({names[0]}, {self.code(right)})"
+            return inline.contains_field(self.code(left), self.code(right), names, otherwise)
+        return self.call(values.contains_item, left, right)
 
     def membership_in_constants(self, item: Node, constants: list[Any]) -> str:
         """Lists and maps cannot be looked up in a set: they raise, as everything that is not plain."""
         keys = self.constant(frozenset(map(values.scalar_key, constants)))
         if all(isinstance(constant, str) for constant in constants):
             return f"({self.code(item)} in {keys})"
-        key = self.constant(values.scalar_key, "scalar_key")
-        return f"({key}({self.code(item)}) in {keys})"
+        name = self.temporary()
+        boolean = f"('bool', {name}) in {keys}"
+        return f"({name} in {keys} if ({name} := {self.code(item)}).__class__ is not bool else {boolean})"
 
     def function(self, node: Call) -> str:
         function = FUNCTIONS[node.function]
@@ -272,8 +301,8 @@ class _Generator:
                 return f"(len({name}) if {text} in SIZED else stop())"
             case "contains", [part]:
                 return f"({self.code(part)} in {name} if {text} is str else stop())"
-            case ("startsWith" | "endsWith") as method, [Constant(value=str() as part)]:
-                return f"({name}.{_STRING_METHODS[method]}({part!r}) if {text} is str else stop())"
+            case ("startsWith" | "endsWith") as method, [part]:
+                return f"({name}.{_STRING_METHODS[method]}({self.code(part)}) if {text} is str else stop())"
             case "matches", [Constant(value=str() as pattern)]:
                 search = self.constant(compile_search(pattern), "search")
                 return f"({search}({name}) if {text} is str else stop())"

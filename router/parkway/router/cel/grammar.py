@@ -24,6 +24,7 @@ _PASS_THROUGH: Final = (
     "member",
     "primary",
 )
+_FLOAT: Final = ('DIGIT+ "." DIGIT* EXPONENT?', r"DIGIT+ /\.(?!\s*[0-9A-Za-z_])/")
 _HINTS: Final = {
     "=": "write `==`",
     "&": "write `&&`",
@@ -55,14 +56,18 @@ def parse_mask(text: str, found: Scan) -> Any:
 
 @lru_cache(maxsize=1)
 def _grammar() -> Lark:
-    """cel-python's grammar; rules that only pass one child on leave no node, which halves the time."""
+    """cel-python's grammar; rules that only pass one child on leave no node, which halves the time.
+
+    In `1.a` it reads the number `1.`, which CEL does not have.
+    """
     grammar = _grammar_file().read_text(encoding="utf-8")
     names = "|".join(_PASS_THROUGH)
     grammar, count = re.subn(rf"(?m)^({names})(\s*:)", r"?\1\2", grammar)
-    if count != len(_PASS_THROUGH):
+    changed = grammar.replace(*_FLOAT)
+    if count != len(_PASS_THROUGH) or changed == grammar:
         raise RuntimeError("cel-python's grammar has changed: parkway needs cel-python>=0.5,<0.6")
     return Lark(
-        grammar,
+        changed,
         parser="lalr",
         start="expr",
         lexer_callbacks={"IDENT": _boolean_literal},

@@ -1,14 +1,18 @@
-"""Timestamps (years 1 to 9999) and durations (about 10,000 years either way), to the nanosecond."""
+"""Timestamps (years 1 to 9999) and durations, to the nanosecond.
+
+A duration is written with up to 10,000 years; what arithmetic gives must fit into int64, as in the C++ and Go
+runtimes.
+"""
 
 import re
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from datetime import UTC, datetime, timedelta, tzinfo
 from functools import lru_cache
 from typing import Any, Final
 from zoneinfo import ZoneInfo
 
 from parkway.router.cel.errors import CelError
-from parkway.router.cel.values import Duration, Timestamp, no_overload
+from parkway.router.cel.values import INT_MAX, INT_MIN, Duration, Timestamp, no_overload
 
 _SECOND: Final = 1_000_000_000
 _FIRST_SECOND: Final = -62_135_596_800  # 0001-01-01T00:00:00Z
@@ -17,7 +21,7 @@ _LONGEST_SECONDS: Final = 315_576_000_000
 
 _TIMESTAMP = re.compile(
     r"(?P<date>\d{4}-\d{2}-\d{2})[Tt](?P<time>\d{2}:\d{2}:\d{2})(?:\.(?P<fraction>\d{1,9}))?"
-    r"(?P<zone>[Zz]|[+-]\d{2}:\d{2})",
+    r"(?:[Zz]|(?P<sign>[+-])(?P<hours>[01]\d|2[0-3]):(?P<minutes>[0-5]\d))",
     re.ASCII,
 )
 _DURATION = re.compile(r"[+-]?(?:(?:\d+(?:\.\d*)?|\.\d+)(?:h|ms|m|s|us|µs|ns))+|[+-]?0", re.ASCII)
@@ -31,8 +35,10 @@ _UNITS: Final = {
     "µs": 1_000,
     "ns": 1,
 }
-_OFFSET = re.compile(r"([+-]?)(\d{1,2}):(\d{2})", re.ASCII)
+_OFFSET = re.compile(r"(?P<sign>[+-]?)(?P<hours>\d{1,3}):(?P<minutes>\d{1,3})", re.ASCII)
 _MAX_DURATION_CHARACTERS: Final = 128
+_CALENDAR_CYCLE_YEARS: Final = 400
+_CALENDAR_CYCLE: Final = timedelta(days=146_097)
 
 
 def checked_timestamp(nanoseconds: int) -> Timestamp:
@@ -42,6 +48,13 @@ def checked_timestamp(nanoseconds: int) -> Timestamp:
 
 
 def checked_duration(nanoseconds: int) -> Duration:
+    """What arithmetic gives fits into int64: 292 years either way."""
+    if not INT_MIN <= nanoseconds <= INT_MAX:
+        raise CelError("the duration is longer than 292 years")
+    return Duration(nanoseconds)
+
+
+def _longest_duration(nanoseconds: int) -> Duration:
     if abs(nanoseconds) > _LONGEST_SECONDS * _SECOND:
         raise CelError("the duration is longer than 10,000 years")
     return Duration(nanoseconds)
@@ -56,8 +69,7 @@ def read_timestamp(text: str) -> Timestamp:
         local = datetime.fromisoformat(f"{found['date']}T{found['time']}+00:00")
     except ValueError as error:
         raise CelError(f"{text!r} is no RFC 3339 timestamp") from error
-    zone = found["zone"]
-    offset = timedelta(0) if zone in "Zz" else _offset(zone)
+    offset = timedelta(0) if found["sign"] is None else _offset(found)
     seconds = _whole_seconds(local) - int(offset.total_seconds())
     return checked_timestamp(seconds * _SECOND + int((found["fraction"] or "0").ljust(9, "0")))
 
@@ -68,9 +80,11 @@ def read_duration(text: str) -> Duration:
         raise CelError(f"{text[:_MAX_DURATION_CHARACTERS]!r} is no duration such as '1h30m' or '-1.5s'")
     total = 0
     for whole, fraction, unit in _DURATION_PART.findall(text):
+        if int(whole or "0") > INT_MAX:
+            raise CelError("the duration does not fit into int64")
         total += int(whole or "0") * _UNITS[unit]
         total += int(fraction or "0") * _UNITS[unit] // 10 ** len(fraction)
-    return checked_duration(-total if text.startswith("-") else total)
+    return _longest_duration(-total if text.startswith("-") else total)
 
 
 def write_timestamp(value: Timestamp) -> str:
@@ -110,45 +124,49 @@ def _whole_seconds(moment: datetime) -> int:
 
 
 def calendar_part(name: str) -> Callable[..., int]:
-    """`getFullYear` and its like: a timestamp and, optionally, a time zone (`Europe/Berlin`, `+02:00`)."""
+    """`getFullYear` and its like: a timestamp and, optionally, a time zone (`Europe/Berlin`, `+02:00`).
+
+    Those of the clock also take a duration, without a zone.
+    """
     part = _CALENDAR[name]
 
-    def get(value: Any, zone: Any = "UTC") -> int:
-        if isinstance(value, Timestamp) and isinstance(zone, str):
-            return part(_local(value, zone))
-        if isinstance(value, Duration) and name in _DURATION_PARTS and zone == "UTC":
-            return _DURATION_PARTS[name](value.nanoseconds)
-        raise no_overload(name, value, zone)
+    def get(value: Any, *zone: Any) -> int:
+        match value, zone:
+            case (Timestamp(), ()) | (Timestamp(), (str(),)):
+                local, years = _local(value, *zone)
+                return part(local) + (years if name == "getFullYear" else 0)
+            case Duration(), () if name in _DURATION_PARTS:
+                return _DURATION_PARTS[name](value.nanoseconds)
+            case _:
+                raise no_overload(name, value, *zone)
 
     return get
 
 
-def _local(value: Timestamp, zone: str) -> datetime:
+def _local(value: Timestamp, zone: str = "UTC") -> tuple[datetime, int]:
+    """Date and time in a zone, and years to add: `datetime` ends where zones can still lead on."""
     moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=value.nanoseconds // 1_000)
-    try:
-        return moment.astimezone(_zone(zone))
-    except OverflowError as error:
-        raise CelError(f"the timestamp is outside the years 1 to 9999 in {zone!r}") from error
+    years = {1: -_CALENDAR_CYCLE_YEARS, 9999: _CALENDAR_CYCLE_YEARS}.get(moment.year, 0)
+    if years:  # after 400 years the calendar repeats, days of the week included
+        moment -= (years // _CALENDAR_CYCLE_YEARS) * _CALENDAR_CYCLE
+    if (offset := _OFFSET.fullmatch(zone)) is not None:
+        return moment + _offset(offset), years
+    return moment.astimezone(_zone(zone)), years
 
 
 @lru_cache(maxsize=256)
 def _zone(name: str) -> tzinfo:
     if name in ("", "UTC"):
         return UTC
-    if _OFFSET.fullmatch(name):
-        return timezone(_offset(name))
     try:
         return ZoneInfo(name)
     except (OSError, ValueError, KeyError) as error:
         raise CelError(f"{name!r} is no time zone") from error
 
 
-def _offset(text: str) -> timedelta:
-    found = _OFFSET.fullmatch(text)
-    if found is None or int(found[2]) > 23 or int(found[3]) > 59:
-        raise CelError(f"{text!r} is no offset from UTC")
-    size = timedelta(hours=int(found[2]), minutes=int(found[3]))
-    return -size if found[1] == "-" else size
+def _offset(found: re.Match[str]) -> timedelta:
+    size = timedelta(hours=int(found["hours"]), minutes=int(found["minutes"]))
+    return -size if found["sign"] == "-" else size
 
 
 def _toward_zero(nanoseconds: int, unit: int) -> int:

@@ -97,6 +97,8 @@ def is_int(value: Any) -> bool:
 
 def equals(left: Any, right: Any) -> bool:
     """`==`: numbers by value across their types, everything else only within its type."""
+    if left.__class__ is str or _are_plain_numbers(left, right):
+        return bool(left == right)
     if isinstance(left, bool) or isinstance(right, bool):
         return left is right
     if is_number(left):
@@ -153,7 +155,22 @@ def greater_or_equal(left: Any, right: Any) -> bool:
     return bool(left >= right)
 
 
+def _are_plain_numbers(left: Any, right: Any) -> bool:
+    """Whether Python compares them as CEL does."""
+    return (
+        type(left) in _PLAIN_NUMBERS
+        and type(right) in _PLAIN_NUMBERS
+        and -EXACT_DOUBLE < left < EXACT_DOUBLE
+        and -EXACT_DOUBLE < right < EXACT_DOUBLE
+    )
+
+
+_PLAIN_NUMBERS: Final[frozenset[type]] = frozenset({int, float})
+
+
 def _ordered(operator: str, left: Any, right: Any) -> tuple[Any, Any]:
+    if _are_plain_numbers(left, right):
+        return left, right
     if is_number(left) and is_number(right):
         return _comparable(normalise(left), normalise(right))
     for python_type in _ORDERED:
