@@ -1,5 +1,5 @@
 # The commands of this project. `make setup` runs by itself when it is needed.
-PYTHON ?= python3.11
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
 

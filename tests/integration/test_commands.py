@@ -91,6 +91,19 @@ def test_two_processes_with_one_instance_do_not_fence_each_other(install: Callab
     here.wait_read(here.topics.outputs, 1)
 
 
+def test_a_worker_says_that_routers_run_another_plan(install: Callable[..., Installation]) -> None:
+    here = install("agents:Orders")
+    here.apply(here.plan.model_copy(update={"hop_limit": 5}).with_build())
+    here.router()
+    here.emit(event("order", number=1))
+    here.flush()
+    here.wait_read(here.topics.action("process"), 1)
+    here.worker("w0", "process")
+    here.wait_read(here.topics.outputs, 1)
+    said = [line for line in here.log_lines("w0") if line["event"] == "plan_differs_from_routers"]
+    assert [line["routers"] for line in said] == [[here.plan.build]]
+
+
 def test_dev_runs_everything_restarts_what_dies_and_stops_at_ctrl_c(
     install: Callable[..., Installation], tmp_path: Path
 ) -> None:

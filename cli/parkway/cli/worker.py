@@ -20,9 +20,12 @@ from parkway.cli.options import (
 )
 from parkway.runtime.clients import admin_client
 from parkway.runtime.instance import take_instance
-from parkway.runtime.logs import configure_logs
+from parkway.runtime.logs import configure_logs, get_logger
 from parkway.runtime.metrics import serve_metrics
+from parkway.runtime.plan_mark import plans_in_force
+from parkway.runtime.settings import Settings
 from parkway.runtime.topology import check_topics
+from parkway.schemas.plan import Plan
 from parkway.workers.process import chosen_actions, run_worker
 
 app = typer.Typer(pretty_exceptions_enable=False)
@@ -64,8 +67,20 @@ def run(
     names = action or []
     chosen_actions(plan, names)
     admin = admin_client(settings, f"{settings.namespace}.worker")
-    check_topics(admin, settings.bootstrap_servers, settings.topics, plan)
+    partitions = check_topics(admin, settings.bootstrap_servers, settings.topics, plan)
+    _compare_with_routers(settings, plan, partitions)
     held = take_instance(settings.namespace, "worker", settings.instance)
     serve_metrics(settings.metrics_port)
     asyncio.run(run_worker(settings, plan, loaded, names, held))
     held.release()
+
+
+def _compare_with_routers(settings: Settings, plan: Plan, partitions: int) -> None:
+    others = plans_in_force(settings, f"{settings.namespace}.worker", range(partitions)) - {plan.build}
+    if others:
+        get_logger("worker").warning(
+            "plan_differs_from_routers",
+            mine=plan.build,
+            routers=sorted(others),
+            consequence="routers match by another plan than this code has: build it again and restart them",
+        )

@@ -80,8 +80,8 @@ class Plan(BaseModel):
         return next((action for action in self.actions if action.name == name), None)
 
     def with_build(self) -> "Plan":
-        """This plan with `build` set to the hash of everything else in it."""
-        body = self.model_dump(mode="json", exclude={"build"})
+        """This plan with `build` set to the hash of what it does: the same however the agent was named."""
+        body = self.model_dump(mode="json", exclude={"build", "agent"})
         digest = hashlib.sha256(jsonio.dumps(body)).hexdigest()[:12]
         return self.model_copy(update={"build": digest})
 
