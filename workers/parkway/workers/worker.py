@@ -10,34 +10,31 @@ partition comes back (adoption.py).
 
 import asyncio
 import threading
-import time
-from collections.abc import Mapping, Sequence
-from typing import Any, Final, Literal
+from collections.abc import Sequence
+from typing import Final, Literal
 
 from parkway.runtime import metrics
 from parkway.runtime.codec import EventCodec
 from parkway.runtime.logs import get_logger
 from parkway.runtime.records import Incoming
 from parkway.runtime.settings import Settings
-from parkway.schemas import headers, jsonio
-from parkway.schemas.errors import DlqReason
-from parkway.schemas.format_error import FormatError
 from parkway.schemas.plan import ActionPlan
 from parkway.workers.adoption import Carried
 from parkway.workers.assignment import Assignment, Partition
 from parkway.workers.committer import Committer
 from parkway.workers.consumers import GroupConsumer, ResumeConsumer
+from parkway.workers.dispatch import Dispatcher, now_ms, place
 from parkway.workers.effects import Action, Effects, Task
-from parkway.workers.parked import Origin, Verdict
 from parkway.workers.queues import Queues
 from parkway.workers.restore import RestoreCancelledError, Restored, Restorer
-from parkway.workers.results import ResultBuilder, request_hash
+from parkway.workers.results import ResultBuilder
 from parkway.workers.work import Epoch, Lane, Result, Work
 
 _SWEEP_SECONDS: Final = 1.0
 _REFRESH_SECONDS: Final = 6 * 3600.0  # well inside a broker's shortest sensible offsets.retention.minutes, a day
 _FLUSH_SECONDS: Final = 10.0
 _LEAST_BUFFER: Final = 500
+_MARGIN: Final = 1_000  # offsets: gaps of control and aborted records lie between the records that are asked for
 
 
 class Worker:
@@ -59,14 +56,13 @@ class Worker:
         self.failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._settings = settings
         self._topics = settings.topics
-        self._plan = plan
         self._action = action
         self._builder = builder
-        self._codec = codec
+        self._dispatcher = Dispatcher(settings, plan, action, builder, codec)
         self._restorer = restorer
         self._concurrency = concurrency
         self._buffer = max(_LEAST_BUFFER, 2 * concurrency)
-        self._largest_span = largest_span - 2 * _LEAST_BUFFER
+        self._largest_span = largest_span - _MARGIN
         self._log = get_logger("worker").bind(action=action.name)
         self._assignment: Assignment | None = None
         self._restoring: threading.Event | None = None
@@ -198,70 +194,15 @@ class Worker:
         self._update_wants()
 
     def _dispatch(self, partition: Partition, work: Work) -> None:
-        try:
-            work.event = self._decode(work.record)
-        except (jsonio.JsonError, FormatError) as error:
-            self._finish(partition, work, self._builder.dead(work, DlqReason.INVALID_JSON, str(error)))
-            return
-        if work.lane is Lane.RESUME:
-            self._dispatch_continuation(partition, work)
-        elif self._plan.parks:
-            self._dispatch_request(partition, work)
+        decision = self._dispatcher.decide(partition, work)
+        if decision is None:
+            self._queues.release_key(partition, work)  # it is taken again when it is put back
+        elif isinstance(decision, Result):
+            self._finish(partition, work, decision)
         else:
-            self._start(partition, work, self._new_task(work))
-
-    def _decode(self, record: Incoming) -> Mapping[str, Any]:
-        event = jsonio.loads(self._codec.decode(record.value or b""), max_depth=1000)
-        if not isinstance(event, dict):
-            raise jsonio.JsonError("expected a JSON object")
-        return event
-
-    def _new_task(self, work: Work) -> Task:
-        given = headers.as_dict(work.record.headers).get(headers.DEADLINE)
-        default = _now_ms() + int(self._settings.request_deadline * 1000)
-        deadline = headers.number(given, default)
-        return Task(work.event, deadline, None, work.record.key)
-
-    def _dispatch_request(self, partition: Partition, work: Work) -> None:
-        """One end per request: an id that is in flight or parked is not started a second time."""
-        request_id = str(work.event.get("id"))
-        record = work.record
-        origin = Origin(record.topic, record.partition, record.offset, request_hash(record))
-        verdict = partition.parked.start(request_id, origin)
-        if verdict is Verdict.NEW:
-            work.request_id = request_id
-            self._start(partition, work, self._new_task(work))
-        elif verdict is Verdict.REPEAT:
-            self._ignore(partition, work, "repeated_request")
-        else:
-            message = f"request id {request_id!r} is in use by another request of this partition"
-            self._finish(partition, work, self._builder.dead(work, DlqReason.DUPLICATE_REQUEST_ID, message))
-
-    def _dispatch_continuation(self, partition: Partition, work: Work) -> None:
-        attributes = work.event.get("attributes")
-        waits_for = attributes.get("request_id") if isinstance(attributes, dict) else None
-        request_id = partition.parked.waiting_for(str(waits_for))
-        if request_id is None:
-            self._ignore(partition, work, "nobody_waits")
-            return
-        if partition.parked.is_committing(request_id):
-            partition.behind_commit.setdefault(request_id, []).append(work)
-            return
-        entry = partition.parked.claim(request_id)
-        if entry is None:
-            self._ignore(partition, work, "claimed")
-            return
-        work.request_id, work.started_from = request_id, entry.value
-        parked = entry.record()
-        self._start(partition, work, Task(work.event, parked.deadline, parked, work.record.key))
-
-    def _start(self, partition: Partition, work: Work, task: Task) -> None:
-        if self._plan.answers and task.parked is None and task.deadline <= _now_ms():
-            self._finish(partition, work, self._builder.handled(work, task, self._action.expired(task)))
-            return
-        running = asyncio.create_task(self._handle(work, task))
-        running.add_done_callback(self._on_handler_end)
-        self._running[work] = running
+            running = asyncio.create_task(self._handle(work, decision))
+            running.add_done_callback(self._on_handler_end)
+            self._running[work] = running
 
     def _on_handler_end(self, task: asyncio.Task[None]) -> None:
         error = None if task.cancelled() else task.exception()
@@ -273,7 +214,9 @@ class Worker:
             effects = await self._action.handle(task)
             result = self._builder.handled(work, task, effects)
         except Exception as error:
-            self._log.exception("action_raised", origin=_origin(work.record))
+            # The text of an error may quote what the event contains.
+            detail = {"exc_info": error} if self._settings.capture_content else {"error_type": type(error).__name__}
+            self._log.error("action_raised", origin=place(work.record), **detail)
             effects = self._action.failed(task, error)
             result = self._builder.handled(work, task, effects)
         if self._running.pop(work, None) is None:
@@ -287,11 +230,6 @@ class Worker:
     def _finish(self, partition: Partition, work: Work, result: Result) -> None:
         self._committer.add(result)
         self._queues.release_key(partition, work)
-
-    def _ignore(self, partition: Partition, work: Work, reason: str) -> None:
-        metrics.IGNORED.labels(self._action.name, reason).inc()
-        self._log.info("record_ignored", reason=reason, origin=_origin(work.record))
-        self._finish(partition, work, Result(work.epoch, work.partition, work))
 
     # -- restore, sweep, back-pressure
 
@@ -349,7 +287,7 @@ class Worker:
             if assignment is None:
                 continue
             for partition in assignment.partitions.values():
-                for request_id in list(partition.parked.overdue(_now_ms())):
+                for request_id in list(partition.parked.overdue(now_ms())):
                     self._sweep(assignment.epoch, partition, request_id)
 
     async def _refresh_for_ever(self) -> None:
@@ -372,10 +310,10 @@ class Worker:
 
     def _update_wants(self) -> None:
         assignment = self._assignment
-        full = self._draining or assignment is None or assignment.span() >= self._largest_span
-        self._group.want(0 if full else self._buffer - self._queues.waiting(Lane.NEW))
+        room = 0 if assignment is None or self._draining else self._largest_span - assignment.span()
+        self._group.want(min(room, self._buffer - self._queues.waiting(Lane.NEW)))
         if self._resume is not None:
-            self._resume.want(0 if full else self._buffer - self._queues.waiting(Lane.RESUME))
+            self._resume.want(min(room, self._buffer - self._queues.waiting(Lane.RESUME)))
 
     def _expose_metrics(self) -> None:
         """Read when they are scraped, on another thread: sizes only."""
@@ -396,11 +334,3 @@ def _outcome(effects: Effects) -> str:
     if effects.failure is not None:
         return "failed"
     return "parked" if effects.park is not None else "done"
-
-
-def _origin(record: Incoming) -> str:
-    return f"{record.topic}/{record.partition}/{record.offset}"
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000

@@ -1,0 +1,107 @@
+"""What is to be done with a taken record: run it, end it, or let it wait (DESIGN 7.2).
+
+Used on the event loop only.
+"""
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from parkway.runtime import metrics
+from parkway.runtime.codec import EventCodec
+from parkway.runtime.logs import get_logger
+from parkway.runtime.records import Incoming
+from parkway.runtime.settings import Settings
+from parkway.schemas import headers, jsonio
+from parkway.schemas.errors import DlqReason
+from parkway.schemas.format_error import FormatError
+from parkway.schemas.plan import ActionPlan
+from parkway.workers.assignment import Partition
+from parkway.workers.effects import Action, Task
+from parkway.workers.parked import Origin, Verdict
+from parkway.workers.results import ResultBuilder, request_hash
+from parkway.workers.work import Lane, Result, Work
+
+
+class Dispatcher:
+    """Decides for one action. A claim that a decision takes is given back by its result."""
+
+    def __init__(
+        self, settings: Settings, plan: ActionPlan, action: Action, builder: ResultBuilder, codec: EventCodec
+    ) -> None:
+        self._default_deadline_ms = int(settings.request_deadline * 1000)
+        self._plan = plan
+        self._action = action
+        self._builder = builder
+        self._codec = codec
+        self._log = get_logger("worker").bind(action=action.name)
+
+    def decide(self, partition: Partition, work: Work) -> Task | Result | None:
+        """A task to run, a result to commit, or None: the work waits for the outcome of a transaction."""
+        try:
+            work.event = self._decode(work.record)
+        except (jsonio.JsonError, FormatError) as error:
+            return self._builder.dead(work, DlqReason.INVALID_JSON, str(error))
+        if work.lane is Lane.RESUME:
+            return self._continuation(partition, work)
+        if self._plan.parks:
+            return self._request(partition, work)
+        return self._new_work(work)
+
+    def _decode(self, record: Incoming) -> Mapping[str, Any]:
+        event = jsonio.loads(self._codec.decode(record.value or b""), max_depth=1000)
+        if not isinstance(event, dict):
+            raise jsonio.JsonError("expected a JSON object")
+        return event
+
+    def _new_work(self, work: Work) -> Task | Result:
+        given = headers.as_dict(work.record.headers).get(headers.DEADLINE)
+        deadline = headers.number(given, now_ms() + self._default_deadline_ms)
+        task = Task(work.event, deadline, None, work.record.key)
+        if self._plan.answers and deadline <= now_ms():
+            return self._builder.handled(work, task, self._action.expired(task))
+        return task
+
+    def _request(self, partition: Partition, work: Work) -> Task | Result:
+        """One end per request: an id that is in flight or parked is not started a second time."""
+        request_id = str(work.event.get("id"))
+        record = work.record
+        origin = Origin(record.topic, record.partition, record.offset, request_hash(record))
+        verdict = partition.parked.start(request_id, origin)
+        if verdict is Verdict.NEW:
+            work.request_id = request_id
+            return self._new_work(work)
+        if verdict is Verdict.REPEAT:
+            return self._ignored(work, "repeated_request")
+        message = f"request id {request_id!r} is in use by another request of this partition"
+        return self._builder.dead(work, DlqReason.DUPLICATE_REQUEST_ID, message)
+
+    def _continuation(self, partition: Partition, work: Work) -> Task | Result | None:
+        attributes = work.event.get("attributes")
+        waits_for = attributes.get("request_id") if isinstance(attributes, dict) else None
+        request_id = partition.parked.waiting_for(str(waits_for))
+        if request_id is None:
+            return self._ignored(work, "nobody_waits")
+        if partition.parked.is_committing(request_id):
+            partition.behind_commit.setdefault(request_id, []).append(work)
+            return None
+        entry = partition.parked.claim(request_id)
+        if entry is None:
+            return self._ignored(work, "claimed")
+        work.request_id, work.started_from = request_id, entry.value
+        parked = entry.record()
+        return Task(work.event, parked.deadline, parked, work.record.key)
+
+    def _ignored(self, work: Work, reason: str) -> Result:
+        metrics.IGNORED.labels(self._action.name, reason).inc()
+        self._log.info("record_ignored", reason=reason, origin=place(work.record))
+        return Result(work.epoch, work.partition, work)
+
+
+def place(record: Incoming) -> str:
+    """`topic/partition/offset`, for logs."""
+    return f"{record.topic}/{record.partition}/{record.offset}"
+
+
+def now_ms() -> int:
+    return time.time_ns() // 1_000_000
