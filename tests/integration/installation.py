@@ -266,19 +266,24 @@ class Installation:
     def wait_members(self, group: str, count: int, seconds: float = 60.0) -> None:
         """Wait until the group is stable with `count` members."""
 
+        seen = "nothing"
+
         def stable() -> bool:
+            nonlocal seen
             try:
-                described = self.admin.describe_consumer_groups([group])[group].result()
-            except KafkaException:  # its coordinator is not up yet; librdkafka goes on asking the same broker
+                described = self.admin.describe_consumer_groups([group], request_timeout=5.0)[group].result()
+            except KafkaException as error:  # its coordinator is not up yet; librdkafka goes on asking the same broker
+                seen = str(error)
                 self.admin = admin_client(self.settings, "tests")
                 return False
+            seen = f"{described.state.name} with {len(described.members)}"
             state = "STABLE" if count else "EMPTY"
             return described.state.name == state and len(described.members) == count
 
         try:
             wait_for(f"{count} members in {group}", stable, seconds)
         except AssertionError as error:
-            raise AssertionError(f"{error}\n{self.logs()}") from None
+            raise AssertionError(f"{error}: {seen}\n{self.logs()}") from None
 
 
 def _read(message: Message) -> Read:

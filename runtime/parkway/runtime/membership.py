@@ -35,7 +35,7 @@ def wait_for_dead_members(admin: AdminClient, group: str, client_id: str, sessio
 
 def _is_member(admin: AdminClient, group: str, client_id: str) -> bool:
     try:
-        described = admin.describe_consumer_groups([group], request_timeout=10.0)[group].result()
+        described = admin.describe_consumer_groups([group], request_timeout=5.0)[group].result()
     except KafkaException:
         return False  # no such group yet, or no right to look: the fence still holds
     return any(member.client_id == client_id for member in described.members)
