@@ -52,6 +52,7 @@ class Orders(Agent):
 
     @action("slow-sync", external=True, order="unordered")
     def slow_sync(self, order: Order, ctx: Context) -> None:
+        note("slow-sync", str(order.number))
         time.sleep(order.wait)
         ctx.output({"number": order.number})
 
@@ -109,3 +110,38 @@ class Large(Agent):
     @action("make", external=True)
     async def make(self, event: Event, ctx: Context) -> None:
         ctx.output("x" * event.attributes["size"])
+
+    @action("burst", external=True)
+    async def burst(self, event: Event, ctx: Context) -> None:
+        ctx.output("x" * event.attributes["size"])
+        for number in range(event.attributes["count"]):
+            ctx.output(number)
+
+
+class Replies(Agent):
+    """Chats only."""
+
+    assistant = ChatModel(lambda: FunctionModel(rounds), tools=[lookup])
+
+
+async def cancels(_messages: list[ModelMessage], _info: AgentInfo) -> ModelResponse:
+    """A provider's client that lets a CancelledError of its own out."""
+    raise asyncio.CancelledError
+
+
+class BaseError(BaseException):
+    """Nothing that `except Exception` catches."""
+
+
+class Raises(Agent):
+    """Whatever can be raised."""
+
+    cancels = ChatModel(lambda: FunctionModel(cancels))
+
+    @action("raise", external=True)
+    async def raise_it(self, event: Event, ctx: Context) -> None:
+        raise {"cancelled": asyncio.CancelledError, "exit": SystemExit, "base": BaseError}[event.attributes["kind"]]
+
+    @action("order", external=True)
+    async def process(self, order: Order, ctx: Context) -> None:
+        ctx.output({"number": order.number})

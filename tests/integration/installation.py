@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from confluent_kafka import (
+    ConsumerGroupTopicPartitions,
     KafkaException,
     Message,
     Producer,
@@ -136,6 +137,32 @@ class Installation:
         path = self.folder / f"{name}.log"
         lines = path.read_text().splitlines() if path.exists() else []
         return [json.loads(line) for line in lines if line.startswith("{") and line.endswith("}")]
+
+    # -- what others may do to a cluster
+
+    def abort_transaction(self, topic: str) -> None:
+        """Leave an aborted record, and its marker, at the end of `topic`."""
+        producer = Producer(
+            {"bootstrap.servers": self.settings.bootstrap_servers, "transactional.id": "outside", "log_level": 0}
+        )
+        producer.init_transactions(30)
+        producer.begin_transaction()
+        producer.produce(topic, b"aborted", partition=0)
+        producer.flush()
+        producer.abort_transaction(30)
+
+    def set_offset(self, group: str, topic: str, offset: int) -> None:
+        """As `kafka-consumer-groups --reset-offsets` does while nobody is in the group."""
+        change = ConsumerGroupTopicPartitions(group, [TopicPartition(topic, 0, offset)])
+
+        def done() -> bool:
+            try:
+                self.admin.alter_consumer_group_offsets([change], request_timeout=5.0)[group].result()
+            except KafkaException:
+                return False
+            return True
+
+        wait_for("the offset is set", done)
 
     # -- records
 

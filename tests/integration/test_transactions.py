@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka.admin import NewPartitions
 from installation import Installation, wait_for
 
 from parkway.runtime.clients import group_consumer
+from parkway.runtime.log_offsets import high_watermarks
 from parkway.runtime.records import Record
 from parkway.runtime.settings import Settings
 from parkway.runtime.transactions import (
@@ -113,6 +115,29 @@ def test_a_second_process_with_the_same_id_makes_the_first_one_fatal(
     with pytest.raises(FatalTransactionError, match="instance"):
         producer.commit([record(here, b"a")], offsets(here), member.metadata)
     assert values(here) == []
+
+
+def test_partitions_that_were_added_since_the_producer_looked_are_used(
+    here: Installation, member: Member, producer: TransactionalProducer
+) -> None:
+    producer.commit([record(here, b"a")], offsets(here), member.metadata)
+    topic = here.topics.outputs
+    here.admin.create_partitions([NewPartitions(topic, here.partitions + 1)])[topic].result()
+    new = (topic, here.partitions)
+    wait_for("its leader", lambda: high_watermarks(here.admin, [new]))
+    producer.commit([Record(topic, here.partitions, None, b"b", [])], offsets(here), member.metadata)
+    assert high_watermarks(here.admin, [new]) == {new: 2}  # the record and its marker
+
+
+def test_a_topic_that_is_not_there_is_named_before_anything_is_begun(
+    here: Installation, member: Member, producer: TransactionalProducer
+) -> None:
+    gone = Record("no-such-topic", 0, None, b"x", [])
+    with pytest.raises(RecordRefusedError, match="no-such-topic") as refused:
+        producer.commit([record(here, b"a"), gone, gone], offsets(here), member.metadata)
+    assert refused.value.guilty == (1, 2)
+    producer.commit([record(here, b"a")], offsets(here), member.metadata)
+    assert values(here) == [b"a"]
 
 
 def test_a_broker_that_stands_still_for_a_while_delays_and_doubles_nothing(tmp_path: Any) -> None:

@@ -1,5 +1,6 @@
 """`parkway router`: the routing service. It never imports user code."""
 
+import os
 import signal
 from pathlib import Path
 
@@ -61,11 +62,17 @@ def run(
     client_id = f"{settings.namespace}.router.{held.name}"
     admin = admin_client(settings, client_id)
     check_topics(admin, settings.bootstrap_servers, settings.topics, the_plan)
-    if not held.predecessor_died:
-        wait_for_dead_members(admin, settings.topics.router_group, client_id, settings.session_timeout)
-    serve_metrics(settings.metrics_port)
-    router = Router(settings, routing, held.name)
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: router.stop())
-    router.run()
-    held.release()
+    with held:
+        if not held.predecessor_died:
+            wait_for_dead_members(admin, settings.topics.router_group, client_id, settings.session_timeout)
+        serve_metrics(settings.metrics_port)
+        router = Router(settings, routing, held.name)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: _stop(router))
+        router.run()
+
+
+def _stop(router: Router) -> None:
+    if router.stopping:
+        os._exit(1)  # a second signal: its threads may wait for a broker that is gone
+    router.stop()

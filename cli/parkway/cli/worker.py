@@ -69,10 +69,9 @@ def run(
     admin = admin_client(settings, f"{settings.namespace}.worker")
     partitions = check_topics(admin, settings.bootstrap_servers, settings.topics, plan)
     _compare_with_routers(settings, plan, partitions)
-    held = take_instance(settings.namespace, "worker", settings.instance)
-    serve_metrics(settings.metrics_port)
-    asyncio.run(run_worker(settings, plan, loaded, names, held))
-    held.release()
+    with take_instance(settings.namespace, "worker", settings.instance) as held:
+        serve_metrics(settings.metrics_port)
+        asyncio.run(run_worker(settings, plan, loaded, names, held))
 
 
 def _compare_with_routers(settings: Settings, plan: Plan, partitions: int) -> None:

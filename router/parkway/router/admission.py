@@ -23,6 +23,7 @@ from parkway.schemas.plan import Plan
 
 _ID: Final = re.compile(r"[A-Za-z0-9._:@-]{1,128}")
 _MAX_TYPE: Final = 256
+_MAX_BAGGAGE: Final = 64 * 1024
 _KNOWN_FIELDS: Final = frozenset({"id", "type", "attributes", "attachments", "upstreamEventId", "upstreamActionName"})
 
 
@@ -46,6 +47,9 @@ class RefusedError(Exception):
 def admit(record: Incoming, plan: Plan, codec: EventCodec) -> Admitted:
     """Check a record from outside. Raises RefusedError, and RegistryUnavailableError of a codec with a registry."""
     given = headers.as_dict(record.headers)
+    if record.unreadable_headers:
+        raise RefusedError(DlqReason.INVALID_HEADER, "a header name is not UTF-8")
+    _check_baggage(record, given)
     if record.value is None:
         raise RefusedError(DlqReason.INVALID_EVENT, "the record has no value")
     if len(record.value) > plan.max_event_bytes:
@@ -68,6 +72,14 @@ def admit(record: Incoming, plan: Plan, codec: EventCodec) -> Admitted:
     _check_type(event["type"], plan)
     made: Headers = [(headers.CONTENT_TYPE, codec.content_type), *_headers(record, event, given, plan)]
     return Admitted(event, codec.encode(jsonio.dumps(written)), made)
+
+
+def _check_baggage(record: Incoming, given: Mapping[str, bytes]) -> None:
+    """Key and headers go along on every hop, beside a value that may be as large as a topic takes."""
+    kept = sum(len(content) for name, content in given.items() if name in headers.KEPT_FROM_OUTSIDE)
+    for what, size in (("the key has", len(record.key or b"")), ("the headers that are kept have", kept)):
+        if size > _MAX_BAGGAGE:
+            raise RefusedError(DlqReason.TOO_LARGE, f"{what} {size} bytes, the limit is {_MAX_BAGGAGE}")
 
 
 def _decode(value: bytes, limits: Limits) -> dict[str, Any]:

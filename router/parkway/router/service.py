@@ -9,7 +9,7 @@ a revoke waits until the transaction in flight has an outcome; nothing new begin
 import threading
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -25,6 +25,7 @@ from parkway.runtime.plan_mark import plan_mark
 from parkway.runtime.records import Incoming, Record, incoming
 from parkway.runtime.settings import Settings
 from parkway.runtime.transactions import (
+    LARGEST_TRANSACTION,
     AbortedError,
     FatalTransactionError,
     GroupFencedError,
@@ -84,6 +85,10 @@ class Router:
         """Finish the batch in hand, leave the group, return from `run`. From any thread."""
         self._stop.set()
 
+    @property
+    def stopping(self) -> bool:
+        return self._stop.is_set()
+
     def run(self) -> None:
         self._committer.submit(self._producer.open).result()
         self._consumer.subscribe(
@@ -122,6 +127,8 @@ class Router:
             self._consumer.assign(
                 [TopicPartition(one.topic, one.partition, _or_earliest(one.offset)) for one in committed]
             )
+            # From here on positions that move without a record (aborted ones, control records) are committed too.
+            self._sent = {(one.topic, one.partition): max(0, one.offset) for one in committed}
             self._started = True
 
     def _take(self) -> list[Message]:
@@ -209,7 +216,8 @@ class Router:
 
     def _commit(self, batch: Batch) -> None:
         started = time.perf_counter()
-        self._publish(batch, range(len(batch.sources)))
+        for part in _parts(batch):
+            self._publish(batch, part)
         metrics.TRANSACTION_SECONDS.labels("router").observe(time.perf_counter() - started)
 
     def _publish(self, batch: Batch, part: range) -> None:
@@ -274,6 +282,18 @@ class Router:
 
     def _on_lost(self, _consumer: Consumer, partitions: list[TopicPartition]) -> None:
         self._on_revoke(_consumer, partitions)
+
+
+def _parts(batch: Batch) -> Iterator[range]:
+    """The batch in parts that one transaction can carry within its time, whatever the size of the records."""
+    first = size = 0
+    for index, caused in enumerate(batch.caused):
+        size += sum(len(record.value or b"") for record in caused)
+        if size > LARGEST_TRANSACTION:
+            yield range(first, index + 1)
+            first, size = index + 1, 0
+    if first < len(batch.sources) or not batch.sources:
+        yield range(first, len(batch.sources))
 
 
 def _offsets_of(batch: Batch, part: range, meta: str) -> list[TopicPartition]:

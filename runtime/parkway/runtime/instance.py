@@ -6,7 +6,7 @@ import re
 import socket
 import tempfile
 from pathlib import Path
-from typing import IO, Final
+from typing import IO, Final, Self
 
 from parkway.schemas.errors import ParkwayError
 
@@ -34,6 +34,16 @@ class Instance:
         lock.seek(0)
         lock.write(f"{os.getpid()}\n")
         lock.flush()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+        """Give the name back, whatever ended the process: only one that died leaves its mark.
+
+        So a process that was fenced by another one of its name looks for it when it is started again.
+        """
+        self.release()
 
     def release(self) -> None:
         """Give the name back, cleanly."""

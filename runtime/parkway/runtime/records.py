@@ -21,7 +21,10 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Incoming:
-    """A record as it was taken. `timestamp` in milliseconds since 1970 (UTC)."""
+    """A record as it was taken. `timestamp` in milliseconds since 1970 (UTC).
+
+    `unreadable_headers`: it has a header whose name is not UTF-8; then `headers` is empty.
+    """
 
     topic: str
     partition: int
@@ -30,6 +33,7 @@ class Incoming:
     key: bytes | None
     value: bytes | None
     headers: Headers
+    unreadable_headers: bool = False
 
 
 def incoming(message: Message) -> Incoming:
@@ -38,12 +42,15 @@ def incoming(message: Message) -> Incoming:
     assert topic is not None
     assert partition is not None
     assert offset is not None
+    headers, unreadable = _headers(message)
     return Incoming(
-        topic,
-        partition,
-        offset,
-        message.timestamp()[1],
-        message.key(),
-        message.value(),
-        cast("Headers", message.headers() or []),
+        topic, partition, offset, message.timestamp()[1], message.key(), message.value(), headers, unreadable
     )
+
+
+def _headers(message: Message) -> tuple[Headers, bool]:
+    """confluent-kafka decodes header names as UTF-8 and raises SystemError for others; Java writes any bytes."""
+    try:
+        return cast("Headers", message.headers() or []), False
+    except (SystemError, UnicodeDecodeError):
+        return [], True

@@ -10,6 +10,7 @@
 Not thread safe: one thread at a time calls an object of this class.
 """
 
+import time
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
@@ -20,6 +21,8 @@ from parkway.runtime.logs import get_logger
 from parkway.runtime.records import Record
 from parkway.runtime.settings import Settings
 from parkway.runtime.watchdog import Watchdog
+
+LARGEST_TRANSACTION: Final = 16 * 1024 * 1024  # bytes of values: more may not be sent within the time of one
 
 _GROUP_MOVED_ON: Final = frozenset(
     {
@@ -55,6 +58,11 @@ _FENCED_HINT: Final = (
 )
 
 
+# A producer looks at a topic's partitions now and then; they may have been added meanwhile.
+_STALE_METADATA: Final = frozenset({KafkaError._UNKNOWN_PARTITION, KafkaError._UNKNOWN_TOPIC})  # noqa: SLF001
+_METADATA: Final = 10.0
+_LOOK_AGAIN: Final = 30.0
+_REPORT: Final = 5.0  # a refused record's delivery report follows the failure of the transaction within this
 _CALL: Final = 30.0  # what a call of the transactional API is given before it is repeated, in seconds
 _NEVER: Final = 180.0  # such a call overruns its time; one that took this long does not come back
 
@@ -80,7 +88,11 @@ class GroupFencedError(AbortedError):
 
 
 class FatalTransactionError(TransactionError):
-    """The producer is dead (fenced, or worse). The outcome of its last transaction is not known."""
+    """The producer is dead (`fenced`, or worse). The outcome of its last transaction is not known."""
+
+    def __init__(self, message: str, *, fenced: bool = False) -> None:
+        super().__init__(message)
+        self.fenced = fenced
 
 
 class TransactionalProducer:
@@ -93,6 +105,7 @@ class TransactionalProducer:
         self._refused: list[tuple[KafkaError, Message]] = []
         self._repeated = False
         self._producer: Producer | None = None
+        self._seen: dict[str, float] = {}  # topics that were there, and until when that is believed
         self._watchdog = Watchdog()
 
     def open(self) -> None:
@@ -122,6 +135,7 @@ class TransactionalProducer:
         assert producer is not None
         self._refused.clear()
         try:
+            self._check_topics(producer, records)
             producer.begin_transaction()
             self._produce(producer, records)
             self._until_resolved(
@@ -133,22 +147,61 @@ class TransactionalProducer:
 
     def _produce(self, producer: Producer, records: Sequence[Record]) -> None:
         for position, record in enumerate(records):
-            while True:
-                try:
-                    producer.produce(record.topic, record.value, record.key, record.partition, headers=record.headers)
-                    break
-                except BufferError:  # librdkafka's queue is full: let it send
-                    producer.poll(0.1)
-                except KafkaException as failure:
-                    if failure.args[0].code() not in _RECORD_ERRORS:
-                        raise
-                    self._abort(producer)
-                    raise RecordRefusedError(_text(failure), [position]) from failure
+            if not self._produce_one(producer, position, record):
+                break  # an earlier record was refused: its delivery report says which
         while producer.flush(0.1) and not self._refused:
             pass
         if self._refused:
             self._abort(producer)
             self._raise_refused(records)
+
+    def _produce_one(self, producer: Producer, position: int, record: Record) -> bool:
+        """False when the transaction has failed meanwhile by an earlier record. Raises RecordRefusedError."""
+        refreshed = False
+        while not self._refused:
+            try:
+                producer.produce(record.topic, record.value, record.key, record.partition, headers=record.headers)
+            except BufferError:  # librdkafka's queue is full: let it send
+                producer.poll(0.1)
+            except KafkaException as failure:
+                code = failure.args[0].code()
+                if code == KafkaError._STATE:  # noqa: SLF001  produce() after a refusal, before its report
+                    return self._wait_for_refusal(producer, failure)
+                if code in _STALE_METADATA and not refreshed:
+                    refreshed = True  # partitions may have been added since this producer looked
+                    producer.list_topics(record.topic, _METADATA)
+                elif code in _RECORD_ERRORS:
+                    self._abort(producer)
+                    raise RecordRefusedError(_text(failure), [position]) from failure
+                else:
+                    raise
+            else:
+                return True
+        return False
+
+    def _wait_for_refusal(self, producer: Producer, failure: KafkaException) -> bool:
+        give_up = time.monotonic() + _REPORT
+        while not self._refused:
+            if time.monotonic() > give_up:
+                raise failure
+            producer.poll(0.1)
+        return False
+
+    def _check_topics(self, producer: Producer, records: Sequence[Record]) -> None:
+        """A topic that is gone costs the whole transaction timeout, and an abort that can be fatal: look before."""
+        now = time.monotonic()
+        missing = set()
+        for topic in {record.topic for record in records}:
+            if self._seen.get(topic, 0.0) > now:
+                continue
+            found = producer.list_topics(topic, _METADATA).topics.get(topic)
+            if found is None or found.error is not None or not found.partitions:
+                missing.add(topic)
+            else:
+                self._seen[topic] = now + _LOOK_AGAIN
+        if missing:
+            guilty = [position for position, record in enumerate(records) if record.topic in missing]
+            raise RecordRefusedError(f"there is no topic {', '.join(sorted(missing))}", guilty)
 
     def _raise_refused(self, records: Sequence[Record]) -> None:
         errors = [error for error, _ in self._refused]
@@ -166,8 +219,9 @@ class TransactionalProducer:
     def _abort_after(self, producer: Producer, failure: KafkaException) -> None:
         error = failure.args[0]
         if error.fatal() or not error.txn_requires_abort():
-            hint = _FENCED_HINT if error.code() in _FENCED else ""
-            raise FatalTransactionError(f"{self._id}: {_text(failure)}{hint}") from failure
+            fenced = error.code() in _FENCED
+            hint = _FENCED_HINT if fenced else ""
+            raise FatalTransactionError(f"{self._id}: {_text(failure)}{hint}", fenced=fenced) from failure
         self._abort(producer)
         if error.code() in _GROUP_MOVED_ON:
             raise GroupFencedError(_text(failure)) from failure

@@ -1,8 +1,9 @@
 """The record of `<ns>.parked`: everything that is needed to go on with a request and to answer it."""
 
-from typing import Any, Literal
+import base64
+from typing import Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from parkway.schemas.versions import RecordError, read_versioned
 
@@ -47,6 +48,18 @@ class ParkedRecord(BaseModel):
     pending_calls: tuple[str, ...] = ()
     deadline: int
     state: dict[str, Any] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _usable(self) -> Self:
+        """What a worker relies on when it resumes or ends the request: else the record is unreadable."""
+        if not isinstance(self.request.get("id"), str):
+            raise ValueError("request.id: expected a string")  # noqa: TRY004  pydantic collects ValueErrors
+        if self.record_key is not None:
+            try:
+                base64.b64decode(self.record_key, validate=True)
+            except ValueError:
+                raise ValueError("record_key: expected base64") from None
+        return self
 
     @property
     def request_id(self) -> str:

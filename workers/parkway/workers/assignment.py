@@ -76,6 +76,10 @@ class Assignment:
         """Requests that wait for a continuation."""
         return sum(len(partition.parked) for partition in self.partitions.values())
 
+    def open_requests(self) -> int:
+        """Requests that are parked, or whose first call runs or is not committed yet."""
+        return sum(partition.parked.open_requests for partition in self.partitions.values())
+
     def open_records(self) -> int:
         """Records taken and not completed."""
         return sum(partition.open_records() for partition in list(self.partitions.values()))

@@ -15,6 +15,7 @@ from typing import Final
 from parkway.runtime import metrics
 from parkway.runtime.logs import get_logger
 from parkway.runtime.transactions import (
+    LARGEST_TRANSACTION,
     AbortedError,
     FatalTransactionError,
     GroupFencedError,
@@ -112,7 +113,7 @@ class Committer:
         """One transaction; False when it aborted."""
         assignment = self._assignment
         assert assignment is not None
-        batch = [self._results.popleft() for _ in range(min(self._largest, len(self._results)))]
+        batch = self._take_batch()
         completed = completed_offsets(batch)
         offsets = [
             commit
@@ -145,6 +146,17 @@ class Committer:
         self._on_committed(batch)
         return True
 
+    def _take_batch(self) -> list[Result]:
+        """As many results as one transaction can carry within its time; at least one."""
+        batch: list[Result] = []
+        size = 0
+        while self._results and len(batch) < self._largest:
+            size += sum(len(record.value or b"") for record in self._results[0].records)
+            if batch and size > LARGEST_TRANSACTION:
+                break
+            batch.append(self._results.popleft())
+        return batch
+
     def _aborted(self, batch: list[Result], aborted: AbortedError) -> None:
         if isinstance(aborted, GroupFencedError):
             self._log.warning("fenced_by_group", detail=str(aborted), dropped=len(batch) + len(self._results))
@@ -155,13 +167,17 @@ class Committer:
         self._log.warning("transaction_aborted", detail=str(aborted), results=len(batch))
         if isinstance(aborted, RecordRefusedError):
             self._isolate(batch, aborted)
+        else:
+            self._largest = max(1, len(batch) // 2)  # it may have been too much for its time
         if self._assignment is not None:
             self._results.extendleft(reversed(batch))
 
     def _isolate(self, batch: list[Result], refused: RecordRefusedError) -> None:
         """Find the result that Kafka refuses by halving, and replace it; the others are not affected."""
         owners = [result for result in batch for _ in result.records]
-        guilty = [owners[position] for position in refused.guilty] or (batch if len(batch) == 1 else [])
+        guilty = list(dict.fromkeys(owners[position] for position in refused.guilty))
+        if not guilty and len(batch) == 1:
+            guilty = batch
         if not guilty:
             self._largest = max(1, len(batch) // 2)
         for result in guilty:

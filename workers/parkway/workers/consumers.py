@@ -24,6 +24,13 @@ from parkway.workers.work import Epoch, Lane
 _POLL: Final = 0.05
 _BATCH: Final = 500
 _PAUSE_AFTER: Final = 1.0
+_FATAL: Final = frozenset(
+    {
+        KafkaError.TOPIC_AUTHORIZATION_FAILED,
+        KafkaError.GROUP_AUTHORIZATION_FAILED,
+        KafkaError._AUTO_OFFSET_RESET,  # noqa: SLF001  the log was cut or made again: the next start looks at it
+    }
+)
 
 
 class Listener(Protocol):
@@ -189,10 +196,7 @@ class ConsumerThread(threading.Thread):
         self._loop.call_soon_threadsafe(call)
 
     def _on_error(self, error: KafkaError) -> None:
-        if error.fatal() or error.code() in (
-            KafkaError.TOPIC_AUTHORIZATION_FAILED,
-            KafkaError.GROUP_AUTHORIZATION_FAILED,
-        ):
+        if error.fatal() or error.code() in _FATAL:
             raise KafkaException(error)
         self._log.warning("consumer_error", code=error.name(), detail=error.str())
 

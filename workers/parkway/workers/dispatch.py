@@ -42,6 +42,8 @@ class Dispatcher:
             work.event = self._decode(work.record)
         except (jsonio.JsonError, FormatError) as error:
             return self._builder.dead(work, DlqReason.INVALID_JSON, str(error))
+        if not isinstance(work.event.get("id"), str):
+            return self._builder.dead(work, DlqReason.INVALID_EVENT, "id: expected a string")
         if work.lane is Lane.RESUME:
             return self._continuation(partition, work)
         if self._plan.parks:
@@ -64,7 +66,7 @@ class Dispatcher:
 
     def _request(self, partition: Partition, work: Work) -> Task | Result:
         """One end per request: an id that is in flight or parked is not started a second time."""
-        request_id = str(work.event.get("id"))
+        request_id: str = work.event["id"]
         record = work.record
         origin = Origin(record.topic, record.partition, record.offset, request_hash(record))
         verdict = partition.parked.start(request_id, origin)

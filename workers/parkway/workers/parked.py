@@ -58,9 +58,14 @@ class ParkedIndex:
         self._committing: dict[str, Entry | None] = {}  # None: its tombstone
         self._waits: dict[str, str] = {}  # tool request id -> request id
         self._claims: dict[str, Origin] = {}  # request id -> the request that something in hand works on
+        self._not_parked = 0  # claims of requests without an entry: their first call
 
     def __len__(self) -> int:
         return len(self._entries)
+
+    @property
+    def open_requests(self) -> int:
+        return len(self._entries) + self._not_parked
 
     def load(self, request_id: str, entry: Entry) -> None:
         """Take over an entry that a restore has read."""
@@ -78,6 +83,7 @@ class ParkedIndex:
             known = self._entries[request_id].origin
         if known is None:
             self._claims[request_id] = origin
+            self._not_parked += 1
             return Verdict.NEW
         same = known == origin or known.request_hash == origin.request_hash
         return Verdict.REPEAT if same else Verdict.CONFLICT
@@ -117,7 +123,8 @@ class ParkedIndex:
             self._waits.pop(old.waits_for, None)
         if new is not None:
             self._entries[request_id] = new
-        self._claims.pop(request_id, None)
+        if self._claims.pop(request_id, None) is not None and old is None:
+            self._not_parked -= 1
 
     def aborted(self, request_id: str) -> None:
         """The transaction is known to be aborted: the upsert is withdrawn, the claim stays with its result."""

@@ -6,7 +6,7 @@ import signal
 import sys
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
-from typing import NoReturn
+from typing import Final, NoReturn
 
 from confluent_kafka.admin import AdminClient
 
@@ -19,7 +19,7 @@ from parkway.runtime.logs import get_logger
 from parkway.runtime.membership import wait_for_dead_members
 from parkway.runtime.settings import Settings
 from parkway.runtime.topology import offset_metadata_limit, topic_ids
-from parkway.runtime.transactions import TransactionalProducer
+from parkway.runtime.transactions import FatalTransactionError, TransactionalProducer
 from parkway.schemas.plan import ActionPlan, Plan
 from parkway.workers.actions.chat import ChatAction
 from parkway.workers.actions.tool import ToolAction
@@ -31,6 +31,8 @@ from parkway.workers.effects import Action
 from parkway.workers.restore import Restorer
 from parkway.workers.results import ResultBuilder
 from parkway.workers.worker import Worker
+
+_LIFESPAN_END: Final = 10.0  # seconds that an agent's lifespan has to close what it opened
 
 
 def chosen_actions(plan: Plan, names: Sequence[str]) -> list[ActionPlan]:
@@ -50,7 +52,8 @@ async def run_worker(
     log = get_logger("worker").bind(instance=instance.name)
     stop = _stop_signals()
     definition = definition_of(agent)
-    async with AsyncExitStack() as stack:
+    stack = AsyncExitStack()
+    try:
         one = agent() if isinstance(agent, type) else agent
         await stack.enter_async_context(running(one))
         admin = admin_client(settings, f"{settings.namespace}.worker.{instance.name}")
@@ -64,22 +67,42 @@ async def run_worker(
         await asyncio.wait([*runs, stopping], return_when=asyncio.FIRST_COMPLETED)
         for run in runs:
             if run.done():
-                _die(run)
+                _die(run, instance)
         await asyncio.gather(*(worker.drain(settings.drain) for worker in workers))
+        for run in runs:
+            if run.done():
+                _die(run, instance)
         for run in runs:
             run.cancel()
         await asyncio.wait(runs)
-        log.info("worker_stopped")
+    except BaseException:
+        await stack.aclose()
+        raise
+    try:
+        async with asyncio.timeout(_LIFESPAN_END):
+            await stack.aclose()
+    except Exception:
+        log.exception("lifespan_end_failed")
+    log.info("worker_stopped")
+    instance.release()
+    _exit(0)  # not by way of the interpreter's end, which waits for sync handlers that still block
 
 
-def _die(run: asyncio.Task[None]) -> NoReturn:
+def _die(run: asyncio.Task[None], instance: Instance) -> NoReturn:
     """Exit 1, for a supervisor to start another. At once: threads may wait for a broker that is gone."""
     error = run.exception()
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     get_logger("worker").error("worker_failed", reason=str(error), exc_info=error)
+    if isinstance(error, FatalTransactionError) and error.fenced:
+        instance.release()  # cleanly: when it is started again it looks for the process that fenced it
+    _exit(1)
+
+
+def _exit(code: int) -> NoReturn:
+    sys.stdout.flush()
     sys.stderr.flush()
-    os._exit(1)
+    os._exit(code)
 
 
 def _stop_signals() -> asyncio.Event:
@@ -133,11 +156,12 @@ async def _make_worker(
     committer = Committer(planned.name, producer, builder, worker.committed, worker.fenced)
     await committer.open()
     loop = asyncio.get_running_loop()
-    consumer = group_consumer(settings, client_id, group)
+    # Positions are always explicit here; one that the log cannot serve must be seen, not mended (restore.py).
+    consumer = group_consumer(settings, client_id, group, **{"auto.offset.reset": "error"})
     group_thread = GroupConsumer(f"{planned.name}-group", consumer, action_topic, loop, worker)
     resume_thread = None
     if planned.parks:
-        resume_consumer = manual_consumer(settings, f"{client_id}.resume")
+        resume_consumer = manual_consumer(settings, f"{client_id}.resume", **{"auto.offset.reset": "error"})
         resume_thread = ResumeConsumer(f"{planned.name}-resume", resume_consumer, resume_topic, loop, worker)
     worker.connect(committer, group_thread, resume_thread)
     return worker

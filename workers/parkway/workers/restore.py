@@ -108,9 +108,9 @@ class Restorer:
         found = self._stable_offsets(wanted, cancelled) if wanted else {}
         restored = {}
         for partition in partitions:
-            lanes = {Lane.NEW: self._completion(found[action_topic, partition])}
+            lanes = {Lane.NEW: self._completion(*found[action_topic, partition])}
             if resume_topic is not None:
-                lanes[Lane.RESUME] = self._completion(found[resume_topic, partition])
+                lanes[Lane.RESUME] = self._completion(*found[resume_topic, partition])
             maps = {lane: committed for lane, (_, committed) in lanes.items() if committed is not None}
             restored[partition] = Restored(
                 {lane: completion for lane, (completion, _) in lanes.items()},
@@ -121,17 +121,36 @@ class Restorer:
 
     def _stable_offsets(
         self, wanted: list[TopicPartition], cancelled: threading.Event
-    ) -> dict[tuple[str, int], TopicPartition]:
-        """Committed offsets, or the log's beginning where nothing is committed. Asks without limit."""
+    ) -> dict[tuple[str, int], tuple[TopicPartition, int]]:
+        """Committed offsets with the log's beginnings; both are the same where nothing (usable) is committed."""
         committed = _until_answered(lambda: self._offsets.committed(wanted, _ASK_SECONDS), cancelled)
-        nothing = [one for one in committed if one.offset < 0]
-        asked = [(one.topic, one.partition) for one in nothing]
-        beginnings = _until_answered(lambda: log_beginnings(self._admin, asked), cancelled)
-        for one in nothing:
-            one.offset = beginnings[one.topic, one.partition]
-        return {(one.topic, one.partition): one for one in committed}
+        places = [(one.topic, one.partition) for one in committed]
+        beginnings = _until_answered(lambda: log_beginnings(self._admin, places), cancelled)
+        ends = _until_answered(lambda: high_watermarks(self._admin, places), cancelled)
+        found = {}
+        for place, one in zip(places, committed, strict=True):
+            beginning, end = beginnings[place], ends[place]
+            if one.offset > end:
+                # Of another log than this one: restored from a backup, made again, set by a tool.
+                self._warn_outside(one, beginning, end, "everything that is there is taken")
+            elif 0 <= one.offset < beginning:
+                self._warn_outside(one, beginning, end, "records are lost: the topic's retention is too short")
+            if one.offset < 0 or one.offset > end:
+                one = TopicPartition(one.topic, one.partition, beginning)  # noqa: PLW2901
+            found[place] = (one, beginning)
+        return found
 
-    def _completion(self, committed: TopicPartition) -> tuple[Completion, CommittedMap | None]:
+    def _warn_outside(self, committed: TopicPartition, beginning: int, end: int, consequence: str) -> None:
+        self._log.warning(
+            "committed_offset_outside_the_log",
+            topic=committed.topic,
+            partition=committed.partition,
+            committed=committed.offset,
+            log=f"{beginning} to {end}",
+            consequence=consequence,
+        )
+
+    def _completion(self, committed: TopicPartition, beginning: int) -> tuple[Completion, CommittedMap | None]:
         completion, found, ignored = Completion.restore(
             self._topic_ids[committed.topic], committed.offset, committed.metadata
         )
@@ -143,6 +162,7 @@ class Restorer:
                 reason=ignored,
                 consequence="records above the committed offset run (again)",
             )
+        completion.advance(beginning)  # the consumer's own way out would be to begin anew, unseen
         return completion, found
 
     def _read_parked(self, restored: dict[int, Restored], cancelled: threading.Event) -> None:
@@ -187,10 +207,17 @@ class Restorer:
             here.entries.pop(request_id, None)
             here.broken = [broken for broken in here.broken if broken.key != key]
             if value is not None:
-                here.entries[request_id] = Entry.of(ParkedRecord.from_json(value), value)
+                here.entries[request_id] = _entry(request_id, value)
         except ParkedError as failure:
             if value is not None:
                 here.broken.append(BrokenEntry(key, value, offset, str(failure)))
+
+
+def _entry(request_id: str, value: bytes) -> Entry:
+    record = ParkedRecord.from_json(value)
+    if record.request_id != request_id:
+        raise ParkedError(f"parked record of {record.request_id!r} under the key of {request_id!r}")
+    return Entry.of(record, value)
 
 
 def _until_answered(ask: Callable[[], Answer | None], cancelled: threading.Event) -> Answer:

@@ -52,11 +52,18 @@ class ResultBuilder:
         self._fill(result, self._cause(result, task), self._action.expired(task), request_id)
         return result
 
-    def dead(self, work: Work, reason: DlqReason, message: str) -> Result:
-        """A record that no handler can take."""
-        result = Result(work.epoch, work.partition, work)
+    def dead(self, work: Work, reason: DlqReason, message: str, task: Task | None = None) -> Result:
+        """A record that no handler can take, or whose failure could not be written."""
+        result = Result(work.epoch, work.partition, work, task)
         result.records = [self._outbox.dead_letter(work.record, reason, message, 1)]
-        result.ends = work.request_id
+        self._end(result, work.request_id)
+        return result
+
+    def unusable(self, epoch: Epoch, partition: int, request_id: str, value: bytes, reason: str) -> Result:
+        """A parked record that decodes, and cannot be ended: the DLQ, and its tombstone."""
+        key = parked_key(request_id, self._action.name)
+        result = self.broken(epoch, partition, BrokenEntry(key, value, -1, reason))
+        result.ends = request_id
         return result
 
     def broken(self, epoch: Epoch, partition: int, entry: BrokenEntry) -> Result:

@@ -10,14 +10,17 @@ partition comes back (adoption.py).
 
 import asyncio
 import threading
-from collections.abc import Sequence
-from typing import Final, Literal
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Final, Literal, TypeVar
 
 from parkway.runtime import metrics
 from parkway.runtime.codec import EventCodec
 from parkway.runtime.logs import get_logger
 from parkway.runtime.records import Incoming
 from parkway.runtime.settings import Settings
+from parkway.schemas.avro.codec import RegistryUnavailableError
+from parkway.schemas.errors import DlqReason
 from parkway.schemas.plan import ActionPlan
 from parkway.workers.adoption import Carried
 from parkway.workers.assignment import Assignment, Partition
@@ -29,6 +32,8 @@ from parkway.workers.queues import Queues
 from parkway.workers.restore import RestoreCancelledError, Restored, Restorer
 from parkway.workers.results import ResultBuilder
 from parkway.workers.work import Epoch, Lane, Result, Work
+
+T = TypeVar("T")
 
 _SWEEP_SECONDS: Final = 1.0
 _REFRESH_SECONDS: Final = 6 * 3600.0  # well inside a broker's shortest sensible offsets.retention.minutes, a day
@@ -71,6 +76,7 @@ class Worker:
         self._running: dict[Work, asyncio.Task[None]] = {}
         self._carried = Carried()
         self._draining = False
+        self._threads = ThreadPoolExecutor(2, thread_name_prefix=f"worker-{action.name}")
         self._expose_metrics()
 
     def connect(self, committer: Committer, group: GroupConsumer, resume: ResumeConsumer | None) -> None:
@@ -98,10 +104,14 @@ class Worker:
             await asyncio.wait(self._running.values(), timeout=seconds)
         self._log.info("drained", cancelled=len(self._running))
         self._group.stop()
-        await asyncio.to_thread(self._group.join)
+        await self._in_thread(self._group.join)
         if self._resume is not None:
             self._resume.stop()
-            await asyncio.to_thread(self._resume.join)
+            await self._in_thread(self._resume.join)
+
+    async def _in_thread(self, call: Callable[..., T], *arguments: Any) -> T:
+        """On a thread of ours: the event loop's own may all be busy with the user's `asyncio.to_thread`."""
+        return await asyncio.get_running_loop().run_in_executor(self._threads, call, *arguments)
 
     # -- reports of the consumer threads
 
@@ -187,14 +197,20 @@ class Worker:
         if assignment is None:
             return
         while len(self._running) < self._concurrency and not self._draining:
-            work = self._queues.next(assignment, new_work=assignment.parked() < self._settings.max_open)
+            work = self._queues.next(assignment, new_work=assignment.open_requests() < self._settings.max_open)
             if work is None:
                 break
             self._dispatch(assignment.partitions[work.partition], work)
         self._update_wants()
 
     def _dispatch(self, partition: Partition, work: Work) -> None:
-        decision = self._dispatcher.decide(partition, work)
+        try:
+            decision = self._dispatcher.decide(partition, work)
+        except RegistryUnavailableError:
+            raise  # the record is not to blame
+        except Exception as error:
+            self._log.exception("record_not_understood", origin=place(work.record))
+            decision = self._builder.dead(work, DlqReason.INVALID_EVENT, type(error).__name__)
         if decision is None:
             self._queues.release_key(partition, work)  # it is taken again when it is put back
         elif isinstance(decision, Result):
@@ -210,22 +226,37 @@ class Worker:
             self._fail(error)  # ours, not the handler's: it must not leave a record in hand for ever
 
     async def _handle(self, work: Work, task: Task) -> None:
+        outcome = "failed"
         try:
             effects = await self._action.handle(task)
             result = self._builder.handled(work, task, effects)
-        except Exception as error:
-            # The text of an error may quote what the event contains.
-            detail = {"exc_info": error} if self._settings.capture_content else {"error_type": type(error).__name__}
-            self._log.error("action_raised", origin=place(work.record), **detail)
-            effects = self._action.failed(task, error)
-            result = self._builder.handled(work, task, effects)
+            outcome = _outcome(effects)
+        except (KeyboardInterrupt, GeneratorExit):
+            raise
+        except BaseException as error:
+            current = asyncio.current_task()
+            if isinstance(error, asyncio.CancelledError) and current is not None and current.cancelling():
+                raise  # by us; an action that lets one out by itself must end its record all the same
+            result = self._failed(work, task, error)
         if self._running.pop(work, None) is None:
             self._carried.finished(work, result)  # its epoch has ended; the next one may adopt it
             return
-        metrics.HANDLED.labels(self._action.name, _outcome(effects)).inc()
+        metrics.HANDLED.labels(self._action.name, outcome).inc()
         assert self._assignment is not None
         self._finish(self._assignment.partitions[work.partition], work, result)
         self._pump()
+
+    def _failed(self, work: Work, task: Task, error: BaseException) -> Result:
+        """The end of a record whose action raised: no record may take the worker, and so its neighbours, down."""
+        # The text of an error may quote what the event contains.
+        detail = {"exc_info": error} if self._settings.capture_content else {"error_type": type(error).__name__}
+        self._log.error("action_raised", origin=place(work.record), **detail)
+        known = error if isinstance(error, Exception) else RuntimeError(f"{type(error).__name__}: {error}")
+        try:
+            return self._builder.handled(work, task, self._action.failed(task, known))
+        except Exception as second:
+            self._log.exception("failure_not_written", origin=place(work.record))
+            return self._builder.dead(work, DlqReason.ACTION_FAILED, type(second).__name__, task)
 
     def _finish(self, partition: Partition, work: Work, result: Result) -> None:
         self._committer.add(result)
@@ -235,7 +266,7 @@ class Worker:
 
     async def _restore(self, epoch: Epoch, partitions: Sequence[int], cancelled: threading.Event) -> None:
         try:
-            restored = await asyncio.to_thread(self._restorer.restore, partitions, cancelled)
+            restored = await self._in_thread(self._restorer.restore, partitions, cancelled)
         except RestoreCancelledError:
             return
         except Exception as error:
@@ -304,9 +335,14 @@ class Worker:
         entry = partition.parked.claim(request_id)
         if entry is None:
             return
-        parked = entry.record()
-        task = Task(parked.request, parked.deadline, parked)
-        self._committer.add(self._builder.swept(epoch, partition.number, request_id, task))
+        try:
+            parked = entry.record()
+            task = Task(parked.request, parked.deadline, parked)
+            result = self._builder.swept(epoch, partition.number, request_id, task)
+        except Exception as error:
+            self._log.exception("parked_record_not_usable", request_id=request_id)
+            result = self._builder.unusable(epoch, partition.number, request_id, entry.value, type(error).__name__)
+        self._committer.add(result)
 
     def _update_wants(self) -> None:
         assignment = self._assignment
