@@ -173,3 +173,31 @@ def test_a_zombie_router_writes_nothing(install: Callable[..., Installation]) ->
     here.wait_no_lag(here.topics.router_group, here.topics.requests)
     routed = Counter(one.json["attributes"]["number"] for one in here.read(here.topics.action("process")))
     assert routed == Counter(range(60))
+
+
+def test_an_action_topic_that_is_made_again_under_a_worker_loses_nothing(install: Callable[..., Installation]) -> None:
+    """The worker may exit with 1, for a supervisor to start another: the log is not the one it knew."""
+    here = install("agents:Orders", partitions=1)
+    topic = here.topics.action("process")
+    here.router()
+    running = here.worker("w0", "process")
+    for number in range(30):
+        here.emit(event("order", number=number))
+    here.flush()
+    here.wait_read(here.topics.outputs, 30)
+    here.admin.delete_topics([topic])[topic].result()
+    wait_for("it is gone", lambda: topic not in here.admin.list_topics(timeout=10).topics)
+    here.apply(here.plan)
+    for number in range(30, 40):
+        here.emit(event("order", number=number))
+    here.flush()
+
+    def handled() -> bool:
+        nonlocal running
+        if running.poll() is not None:
+            assert running.returncode == 1
+            running = here.worker("w0", "process")
+        return len(numbers(here)) >= 40
+
+    wait_for("everything is handled", handled, 60)
+    assert numbers(here) == Counter(range(40))
