@@ -26,17 +26,16 @@ from parkway.workers.adoption import Carried
 from parkway.workers.assignment import Assignment, Partition
 from parkway.workers.committer import Committer
 from parkway.workers.consumers import GroupConsumer, ResumeConsumer
-from parkway.workers.dispatch import Dispatcher, now_ms, place
+from parkway.workers.dispatch import Dispatcher, place
 from parkway.workers.effects import Action, Effects, Task
 from parkway.workers.queues import Queues
 from parkway.workers.restore import RestoreCancelledError, Restored, Restorer
 from parkway.workers.results import ResultBuilder
+from parkway.workers.upkeep import Upkeep
 from parkway.workers.work import Epoch, Lane, Result, Work
 
 T = TypeVar("T")
 
-_SWEEP_SECONDS: Final = 1.0
-_REFRESH_SECONDS: Final = 6 * 3600.0  # well inside a broker's shortest sensible offsets.retention.minutes, a day
 _FLUSH_SECONDS: Final = 10.0
 _LEAST_BUFFER: Final = 500
 _MARGIN: Final = 1_000  # offsets: gaps of control and aborted records lie between the records that are asked for
@@ -90,10 +89,11 @@ class Worker:
         self._group.start()
         if self._resume is not None:
             self._resume.start()
+        upkeep = Upkeep(self._action.name, self._builder, self._committer, lambda: self._assignment)
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._committer.run())
-            tasks.create_task(self._sweep_for_ever())
-            tasks.create_task(self._refresh_for_ever())
+            tasks.create_task(upkeep.sweep_for_ever())
+            tasks.create_task(upkeep.refresh_for_ever())
             tasks.create_task(self._watch_failure())
 
     async def drain(self, seconds: float) -> None:
@@ -262,7 +262,7 @@ class Worker:
         self._committer.add(result)
         self._queues.release_key(partition, work)
 
-    # -- restore, sweep, back-pressure
+    # -- restore, adoption, back-pressure
 
     async def _restore(self, epoch: Epoch, partitions: Sequence[int], cancelled: threading.Event) -> None:
         try:
@@ -310,39 +310,6 @@ class Worker:
             carried -= 1
         if carried:
             self._log.info("not_adopted", handlers=carried)
-
-    async def _sweep_for_ever(self) -> None:
-        while True:
-            await asyncio.sleep(_SWEEP_SECONDS)
-            assignment = self._assignment
-            if assignment is None:
-                continue
-            for partition in assignment.partitions.values():
-                for request_id in list(partition.parked.overdue(now_ms())):
-                    self._sweep(assignment.epoch, partition, request_id)
-
-    async def _refresh_for_ever(self) -> None:
-        """Commit the offsets again: `resume` is not in the group's subscription, so the broker forgets them."""
-        while True:
-            await asyncio.sleep(_REFRESH_SECONDS)
-            assignment = self._assignment
-            if assignment is not None:
-                for number in assignment.partitions:
-                    self._committer.add(Result(assignment.epoch, number, None))
-
-    def _sweep(self, epoch: Epoch, partition: Partition, request_id: str) -> None:
-        """End a request whose time is over."""
-        entry = partition.parked.claim(request_id)
-        if entry is None:
-            return
-        try:
-            parked = entry.record()
-            task = Task(parked.request, parked.deadline, parked)
-            result = self._builder.swept(epoch, partition.number, request_id, task)
-        except Exception as error:
-            self._log.exception("parked_record_not_usable", request_id=request_id)
-            result = self._builder.unusable(epoch, partition.number, request_id, entry.value, type(error).__name__)
-        self._committer.add(result)
 
     def _update_wants(self) -> None:
         assignment = self._assignment
