@@ -91,6 +91,23 @@ def test_two_processes_with_one_instance_do_not_fence_each_other(install: Callab
     here.wait_read(here.topics.outputs, 1)
 
 
+def test_settings_that_the_broker_refuses_are_said_and_exit_with_2(install: Callable[..., Installation]) -> None:
+    here = install("agents:Orders")
+    plan = str(here.plan_file)
+    for command in (["router", "--plan", plan], ["worker", "agents:Orders", "--action", "process"]):
+        done = parkway(here, *command, PARKWAY_SESSION_TIMEOUT="3")
+        assert done.returncode == 2, done.stderr
+        assert "PARKWAY_SESSION_TIMEOUT" in done.stderr
+        done = parkway(here, *command, PARKWAY_KAFKA_SECURITY_PROTOCOL="BOGUS")
+        assert done.returncode == 2, done.stderr
+        assert "BOGUS" in done.stderr
+    done = parkway(here, "dev", "agents:Orders", "--port", "39999")
+    assert done.returncode == 2
+    assert "PARKWAY_BOOTSTRAP_SERVERS" in done.stderr
+    done = parkway(here, "emit", PARKWAY_CONCURENCY="5")
+    assert "PARKWAY_CONCURRENCY" in done.stderr
+
+
 def test_a_worker_says_that_routers_run_another_plan(install: Callable[..., Installation]) -> None:
     here = install("agents:Orders")
     here.apply(here.plan.model_copy(update={"hop_limit": 5}).with_build())

@@ -18,7 +18,7 @@ from parkway.cli.options import AgentSource, KafkaSettings, Namespace, make_sett
 from parkway.cli.tail import ends_of_outputs, tail_outputs
 from parkway.runtime.clients import admin_client
 from parkway.runtime.logs import configure_logs, get_logger
-from parkway.runtime.settings import Settings
+from parkway.runtime.settings import Settings, SettingsError
 from parkway.runtime.topology import apply_topics
 from parkway.schemas.plan import Plan
 from parkway.testing.kafka import open_broker
@@ -38,7 +38,7 @@ def run(
     agent: AgentSource,
     partitions: Annotated[int | None, typer.Option(min=1, help="Of every topic; default 4.")] = None,
     brokers: Annotated[int, typer.Option(help="Kafka nodes: 1 or 3.")] = 1,
-    port: Annotated[int, typer.Option(help="Of the first Kafka node.")] = _PORT,
+    port: Annotated[int | None, typer.Option(help="Of its Kafka, with one node; default 9092.")] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Begin with an empty broker.")] = False,
     namespace: Namespace = None,
     kafka: KafkaSettings = None,
@@ -46,7 +46,16 @@ def run(
     """Start Kafka, create the topics, run a router and a worker, and print outputs and dead letters.
 
     What dies is started again. Ctrl-C stops everything; the broker's data stay (PARKWAY_STATE_DIR, .parkway).
+    With PARKWAY_BOOTSTRAP_SERVERS set it starts no Kafka and uses that one, topics included.
     """
+    given = os.environ.get("PARKWAY_BOOTSTRAP_SERVERS")
+    if given and (port is not None or fresh or brokers != 1):
+        raise SettingsError(
+            f"PARKWAY_BOOTSTRAP_SERVERS={given} is set, so no Kafka is started: unset it, or leave out "
+            "--port, --brokers and --fresh"
+        )
+    if brokers not in (1, 3):
+        raise SettingsError(f"--brokers {brokers}: 1 or 3")
     settings = make_settings(kafka, namespace=namespace)
     configure_logs(settings.log_format, settings.log_level)
     plan = build_plan(load_agent(agent), agent)
@@ -55,14 +64,16 @@ def run(
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
     with (
-        open_broker(data_dir=data_dir, brokers=brokers, port=port if brokers == 1 else None, fresh=fresh) as broker,
+        open_broker(
+            data_dir=data_dir, brokers=brokers, port=(port or _PORT) if brokers == 1 else None, fresh=fresh
+        ) as broker,
         tempfile.TemporaryDirectory(prefix="parkway-dev-") as folder,
     ):
         settings = settings.model_copy(update={"bootstrap_servers": broker.bootstrap_servers})
         plan_file = Path(folder) / "plan.json"
         plan_file.write_bytes(plan.to_json())
         ends = _make_topics(settings, plan, partitions)
-        _say_ready(settings, agent)
+        _say_ready(settings, agent, "yours, from PARKWAY_BOOTSTRAP_SERVERS" if given else "started here")
         tail = threading.Thread(target=tail_outputs, args=(settings, ends, stop), daemon=True)
         tail.start()
         router = [sys.executable, "-m", "parkway.cli", "router", "--plan", str(plan_file)]
@@ -84,8 +95,8 @@ def _make_topics(settings: Settings, plan: Plan, partitions: int | None) -> dict
     return ends_of_outputs(admin, settings)
 
 
-def _say_ready(settings: Settings, agent: str) -> None:
-    typer.echo(f"Kafka        {settings.bootstrap_servers}")
+def _say_ready(settings: Settings, agent: str, whose: str) -> None:
+    typer.echo(f"Kafka        {settings.bootstrap_servers} ({whose})")
     typer.echo(f"Agent        {agent}, topics {settings.namespace}.*")
     typer.echo(
         'Send events  echo \'{"type": "...", "attributes": {...}}\' | '

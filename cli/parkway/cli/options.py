@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from parkway.runtime.settings import Settings, SettingsError, load_settings
+from parkway.runtime.settings import Settings, SettingsError, load_settings, unknown_variables
 from parkway.schemas.plan import Plan, PlanError
 
 Bootstrap = Annotated[
@@ -40,6 +40,8 @@ def make_settings(kafka: list[str] | None, **flags: Any) -> Settings:
         if not equals or not name:
             raise SettingsError(f"-X {pair!r}: write KEY=VALUE, such as -X security.protocol=SSL")
         passed[name] = value
+    for name, close in unknown_variables().items():
+        typer.echo(f"warning: {name} is no setting" + (f"; did you mean {close}?" if close else ""), err=True)
     return load_settings(passed, **flags)
 
 

@@ -61,7 +61,8 @@ def run(
     held = take_instance(settings.namespace, "router", settings.instance)
     client_id = f"{settings.namespace}.router.{held.name}"
     admin = admin_client(settings, client_id)
-    check_topics(admin, settings.bootstrap_servers, settings.topics, the_plan)
+    way_out = f"parkway topics apply --plan {plan}"
+    check_topics(admin, settings.bootstrap_servers, settings.topics, the_plan, way_out)
     with held:
         if not held.predecessor_died:
             wait_for_dead_members(admin, settings.topics.router_group, client_id, settings.session_timeout)

@@ -46,10 +46,11 @@ def tail_outputs(settings: Settings, ends: dict[tuple[str, int], int], stop: thr
 def _line(message: Message, *, dead: bool) -> str:
     value = (message.value() or b"").decode("utf-8", "replace")
     shown = value if len(value) <= _LONGEST else f"{value[:_LONGEST]}..."
-    if not dead:
-        return f"output  {shown}"
     given = headers.as_dict(message.headers() or [])  # type: ignore[arg-type]  # never the dict form on a consumer
     reason, detail = (
         given.get(name, b"").decode("utf-8", "replace") for name in (headers.ERROR_TYPE, headers.ERROR_MESSAGE)
     )
+    if not dead:
+        root = given.get(headers.ROOT_ID, b"-").decode("utf-8", "replace")
+        return f"output  of {root}: {shown}"
     return f"DLQ     {reason}: {detail}  {shown}"

@@ -67,7 +67,8 @@ def run(
     names = action or []
     chosen_actions(plan, names)
     admin = admin_client(settings, f"{settings.namespace}.worker")
-    partitions = check_topics(admin, settings.bootstrap_servers, settings.topics, plan)
+    way_out = f"parkway plan build {agent} > plan.json && parkway topics apply --plan plan.json"
+    partitions = check_topics(admin, settings.bootstrap_servers, settings.topics, plan, way_out)
     _compare_with_routers(settings, plan, partitions)
     with take_instance(settings.namespace, "worker", settings.instance) as held:
         serve_metrics(settings.metrics_port)

@@ -122,7 +122,8 @@ def _check_type(event_type: str, plan: Plan) -> None:
         raise RefusedError(DlqReason.UNKNOWN_TYPE, f"type {event_type[:100]!r} is no built-in type")
     raise RefusedError(
         DlqReason.FORBIDDEN_TYPE,
-        f"type {event_type[:100]!r} is not accepted from outside; the plan accepts {', '.join(plan.accepts)}",
+        f"type {event_type[:100]!r} is not accepted from outside; the plan accepts {', '.join(plan.accepts)} "
+        "(an agent adds a type by external=True on its action)",
     )
 
 

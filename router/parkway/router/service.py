@@ -14,11 +14,11 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Message, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, Message, TopicPartition
 
 from parkway.router.routing import Routing
 from parkway.runtime import metrics
-from parkway.runtime.clients import group_consumer
+from parkway.runtime.clients import check_consumer_error, group_consumer
 from parkway.runtime.group_offsets import GroupOffsets
 from parkway.runtime.logs import get_logger
 from parkway.runtime.plan_mark import plan_mark
@@ -152,8 +152,7 @@ class Router:
         return messages
 
     def _on_consumer_error(self, error: KafkaError) -> None:
-        if error.fatal() or error.code() == KafkaError.TOPIC_AUTHORIZATION_FAILED:
-            raise KafkaException(error)
+        check_consumer_error(error)
         self._log.warning("consumer_error", code=error.name(), detail=error.str())
 
     def _match(self, epoch: Epoch, messages: Sequence[Message]) -> Batch:

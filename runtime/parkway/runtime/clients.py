@@ -1,16 +1,28 @@
 """librdkafka configurations: one place decides what a consumer, a producer, an admin client is set to."""
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
-from confluent_kafka import Consumer, KafkaError, Producer
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
 from confluent_kafka.admin import AdminClient
 
 from parkway.runtime.logs import get_logger
-from parkway.runtime.settings import Settings
+from parkway.runtime.settings import Settings, SettingsError
+
+_NO_RIGHTS = frozenset({KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.GROUP_AUTHORIZATION_FAILED})
+
+Client = TypeVar("Client")
 
 # The largest record that we ever produce: the DLQ's (`topics apply` sets the broker's side).
 MAX_RECORD_BYTES = 4_300_000
+
+
+def _made(make: Callable[[dict[str, Any]], Client], config: dict[str, Any]) -> Client:
+    """Make a client. Raises SettingsError for a setting that librdkafka does not take."""
+    try:
+        return make(config)
+    except KafkaException as failure:
+        raise SettingsError(f"-X (or PARKWAY_KAFKA_...): {failure.args[0].str()}") from None
 
 
 def _common(settings: Settings, client_id: str) -> dict[str, Any]:
@@ -34,7 +46,8 @@ def group_consumer(settings: Settings, client_id: str, group: str, **extra: Any)
 
     `range` gives partition p of every subscribed topic to one member, and stalled least in our probes.
     """
-    return Consumer(
+    return _made(
+        Consumer,
         {
             "queued.min.messages": 20_000,
             "fetch.wait.max.ms": 100,
@@ -49,13 +62,14 @@ def group_consumer(settings: Settings, client_id: str, group: str, **extra: Any)
             "enable.auto.offset.store": False,
             "auto.offset.reset": "earliest",
             **extra,
-        }
+        },
     )
 
 
 def manual_consumer(settings: Settings, client_id: str, **extra: Any) -> Consumer:
     """A read_committed consumer for `assign` only; its group id is required and never used."""
-    return Consumer(
+    return _made(
+        Consumer,
         {
             "fetch.wait.max.ms": 100,
             **_common(settings, client_id),
@@ -65,7 +79,7 @@ def manual_consumer(settings: Settings, client_id: str, **extra: Any) -> Consume
             "enable.auto.offset.store": False,
             "auto.offset.reset": "earliest",
             **extra,
-        }
+        },
     )
 
 
@@ -73,7 +87,8 @@ def transactional_producer(
     settings: Settings, transactional_id: str, on_failed_delivery: Callable[[KafkaError, Any], None]
 ) -> Producer:
     """A producer for transactions; `on_failed_delivery(error, message)` runs for refused records only."""
-    return Producer(
+    return _made(
+        Producer,
         {
             "linger.ms": 5,
             "queue.buffering.max.messages": 1_000_000,
@@ -87,14 +102,25 @@ def transactional_producer(
             "message.max.bytes": MAX_RECORD_BYTES,
             "delivery.report.only.error": True,
             "on_delivery": on_failed_delivery,
-        }
+        },
     )
 
 
 def plain_producer(settings: Settings, client_id: str, extra: Mapping[str, Any] | None = None) -> Producer:
     """An idempotent producer without transactions, as any outside producer uses."""
-    return Producer({**_common(settings, client_id), "enable.idempotence": True, **(extra or {})})
+    return _made(Producer, {**_common(settings, client_id), "enable.idempotence": True, **(extra or {})})
 
 
 def admin_client(settings: Settings, client_id: str) -> AdminClient:
-    return AdminClient(_common(settings, client_id))
+    return _made(AdminClient, _common(settings, client_id))
+
+
+def check_consumer_error(error: KafkaError) -> None:
+    """Raise for what goes on for ever: SettingsError for a setting that the broker refuses, else KafkaException."""
+    if error.code() == KafkaError.INVALID_SESSION_TIMEOUT:
+        raise SettingsError(
+            "PARKWAY_SESSION_TIMEOUT is outside what the broker allows "
+            "(its group.min.session.timeout.ms, 6 s by default, to group.max.session.timeout.ms)"
+        )
+    if error.fatal() or error.code() in _NO_RIGHTS:
+        raise KafkaException(error)

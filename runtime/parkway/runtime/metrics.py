@@ -2,6 +2,8 @@
 
 from prometheus_client import Counter, Gauge, Histogram, start_http_server
 
+from parkway.runtime.settings import SettingsError
+
 # Router
 ROUTED = Counter("parkway_router_routed", "Records published to an action's topic", ["action"])
 TAKEN = Counter("parkway_router_taken", "Records taken, by the topic's role (requests, events)", ["source"])
@@ -32,5 +34,9 @@ ABORTED = Counter("parkway_transactions_aborted", "Transactions that aborted and
 
 def serve_metrics(port: int | None) -> None:
     """Expose the metrics over HTTP on `port`; None: not at all."""
-    if port is not None:
+    if port is None:
+        return
+    try:
         start_http_server(port)
+    except OSError as error:
+        raise SettingsError(f"PARKWAY_METRICS_PORT {port}: {error.strerror}; give each process its own") from None

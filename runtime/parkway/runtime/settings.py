@@ -1,5 +1,6 @@
 """Settings of every process: `PARKWAY_*` in the environment, and the command line's flags over them."""
 
+import difflib
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -76,6 +77,21 @@ class Settings(BaseSettings):
     @property
     def topics(self) -> Topics:
         return Topics(self.namespace)
+
+
+# Read elsewhere: the broker of `dev` and tests, and the model of the example.
+_OTHERS: Final = ("PARKWAY_BROKER", "PARKWAY_CACHE_DIR", "PARKWAY_MODEL")
+
+
+def unknown_variables() -> dict[str, str | None]:
+    """`PARKWAY_*` variables that name no setting -> the closest setting, if one is close."""
+    known = [f"PARKWAY_{name.upper()}" for name in Settings.model_fields] + list(_OTHERS)
+    unknown = [
+        name
+        for name in os.environ
+        if name.startswith("PARKWAY_") and not name.startswith(_KAFKA_PREFIX) and name not in known
+    ]
+    return {name: next(iter(difflib.get_close_matches(name, known, 1)), None) for name in unknown}
 
 
 def load_settings(kafka: Mapping[str, str] | None = None, **flags: Any) -> Settings:

@@ -82,13 +82,13 @@ def cluster(admin: AdminClient, bootstrap: str, timeout: float = 10.0) -> Cluste
         return admin.list_topics(timeout=timeout)
     except KafkaException as failure:
         raise TopologyError(
-            f"no Kafka broker answers at {bootstrap} ({failure.args[0].str()}): "
-            "start one (`parkway dev`) or set --bootstrap-servers / PARKWAY_BOOTSTRAP_SERVERS"
+            f"no Kafka broker answers at {bootstrap} ({failure.args[0].str()}): start one (`parkway dev`), or set "
+            "--bootstrap-servers / PARKWAY_BOOTSTRAP_SERVERS, or check security.protocol and SASL settings"
         ) from None
 
 
-def check_topics(admin: AdminClient, bootstrap: str, topics: Topics, plan: Plan) -> int:
-    """The partition count P of the installation.
+def check_topics(admin: AdminClient, bootstrap: str, topics: Topics, plan: Plan, way_out: str) -> int:
+    """The partition count P of the installation. `way_out`: the command that creates this plan's topics.
 
     Raises TopologyError, with the way out, when a topic that the plan uses is missing or has another count
     than `requests`.
@@ -101,17 +101,14 @@ def check_topics(admin: AdminClient, bootstrap: str, topics: Topics, plan: Plan)
     wanted = [*ours, *plan.reply_topics]
     missing = [name for name in ours if name not in existing]
     if missing:
-        raise TopologyError(
-            f"missing topic{'s' if len(missing) > 1 else ''} {', '.join(missing)}: "
-            "run `parkway topics apply --plan plan.json`"
-        )
+        raise TopologyError(f"missing topic{'s' if len(missing) > 1 else ''} {', '.join(missing)}: run `{way_out}`")
     partitions = len(existing[topics.requests].partitions)
     wrong = _other_counts(existing, wanted, partitions)
     if wrong:
         raise TopologyError(
             f"{'; '.join(wrong)}, but {topics.requests} has {partitions}: "
             f"all must have {partitions}; add partitions to them with kafka-topics --alter, "
-            "or delete them when they are empty and run `parkway topics apply --plan plan.json`"
+            f"or delete them when they are empty and run `{way_out}`"
         )
     return partitions
 

@@ -17,6 +17,7 @@ from typing import Any, Final, Protocol
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
+from parkway.runtime.clients import check_consumer_error
 from parkway.runtime.logs import get_logger
 from parkway.runtime.records import Incoming, incoming
 from parkway.workers.work import Epoch, Lane
@@ -24,13 +25,6 @@ from parkway.workers.work import Epoch, Lane
 _POLL: Final = 0.05
 _BATCH: Final = 500
 _PAUSE_AFTER: Final = 1.0
-_FATAL: Final = frozenset(
-    {
-        KafkaError.TOPIC_AUTHORIZATION_FAILED,
-        KafkaError.GROUP_AUTHORIZATION_FAILED,
-        KafkaError._AUTO_OFFSET_RESET,  # noqa: SLF001  the log was cut or made again: the next start looks at it
-    }
-)
 
 
 class Listener(Protocol):
@@ -196,8 +190,9 @@ class ConsumerThread(threading.Thread):
         self._loop.call_soon_threadsafe(call)
 
     def _on_error(self, error: KafkaError) -> None:
-        if error.fatal() or error.code() in _FATAL:
-            raise KafkaException(error)
+        check_consumer_error(error)
+        if error.code() == KafkaError._AUTO_OFFSET_RESET:  # noqa: SLF001  the log was cut or made again
+            raise KafkaException(error)  # the next start looks at it
         self._log.warning("consumer_error", code=error.name(), detail=error.str())
 
 

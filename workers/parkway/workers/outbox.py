@@ -8,6 +8,7 @@ from typing import Any
 from parkway.runtime import metrics
 from parkway.runtime.codec import EventCodec
 from parkway.runtime.dlq import dead_letter
+from parkway.runtime.logs import get_logger
 from parkway.runtime.records import Incoming, Record
 from parkway.schemas import headers
 from parkway.schemas.events import Event
@@ -80,6 +81,7 @@ class Outbox:
         self._topics = topics
         self._codec = codec
         self._action = action
+        self._log = get_logger("worker").bind(action=action)
         self._route_external_responses = route_external_responses
 
     def event(self, cause: Cause, event: Event, deadline: int | None = None) -> Record:
@@ -104,6 +106,12 @@ class Outbox:
 
     def dead_letter(self, record: Incoming, reason: str, message: str, attempts: int) -> Record:
         metrics.DEAD.labels(reason).inc()
+        self._log.warning(
+            "record_dead_lettered",
+            reason=reason,
+            origin=f"{record.topic}/{record.partition}/{record.offset}",
+            detail=message,
+        )
         return dead_letter(
             self._topics.dlq,
             topic=record.topic,

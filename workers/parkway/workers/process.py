@@ -20,6 +20,7 @@ from parkway.runtime.membership import wait_for_dead_members
 from parkway.runtime.settings import Settings
 from parkway.runtime.topology import offset_metadata_limit, topic_ids
 from parkway.runtime.transactions import FatalTransactionError, TransactionalProducer
+from parkway.schemas.errors import ParkwayError
 from parkway.schemas.plan import ActionPlan, Plan
 from parkway.workers.actions.chat import ChatAction
 from parkway.workers.actions.tool import ToolAction
@@ -68,6 +69,7 @@ async def run_worker(
         for run in runs:
             if run.done():
                 _die(run, instance)
+        log.info("draining", at_most_seconds=settings.drain, hint="a second signal stops at once")
         await asyncio.gather(*(worker.drain(settings.drain) for worker in workers))
         for run in runs:
             if run.done():
@@ -93,6 +95,10 @@ def _die(run: asyncio.Task[None], instance: Instance) -> NoReturn:
     error = run.exception()
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
+    if isinstance(error, ParkwayError):
+        sys.stderr.write(f"error: {error}\n")
+        instance.release()
+        _exit(2)
     get_logger("worker").error("worker_failed", reason=str(error), exc_info=error)
     if isinstance(error, FatalTransactionError) and error.fenced:
         instance.release()  # cleanly: when it is started again it looks for the process that fenced it
@@ -134,7 +140,11 @@ async def _make_worker(
     topics = settings.topics
     group = topics.worker_group(planned.name)
     client_id = f"{settings.namespace}.worker.{planned.name}.{instance.name}"
-    if not instance.predecessor_died:
+    if instance.predecessor_died:
+        get_logger("worker").info(
+            "predecessor_died", action=planned.name, its_partitions_come_within_seconds=settings.session_timeout
+        )
+    else:
         await asyncio.to_thread(wait_for_dead_members, admin, group, client_id, settings.session_timeout)
     action_topic, resume_topic = topics.action(planned.name), topics.resume(planned.name)
     ids = await asyncio.to_thread(topic_ids, admin, [action_topic, *([resume_topic] if planned.parks else [])])
