@@ -67,7 +67,6 @@ class Router:
         self._routing = routing
         self._log = get_logger("router").bind(instance=instance)
         self._stop = threading.Event()
-        self.ready = threading.Event()  # has joined its group
         client_id = f"{settings.namespace}.router.{instance}"
         self._consumer: Consumer = group_consumer(settings, client_id, self._topics.router_group)
         self._producer = TransactionalProducer(settings, f"{client_id}.0")
@@ -269,7 +268,6 @@ class Router:
         self._started = not partitions
         self._epoch = Epoch(self._epochs, consumer.consumer_group_metadata()) if partitions else None
         self._log.info("assigned", epoch=self._epochs, partitions=len(partitions))
-        self.ready.set()
 
     def _on_revoke(self, _consumer: Consumer, partitions: list[TopicPartition]) -> None:
         try:

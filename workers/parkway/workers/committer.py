@@ -63,9 +63,6 @@ class Committer:
         """Open the producer; ends what a predecessor left open. Raises FatalTransactionError."""
         await asyncio.get_running_loop().run_in_executor(self._thread, self._producer.open)
 
-    def close(self) -> None:
-        self._thread.shutdown(wait=False, cancel_futures=True)
-
     def begin_epoch(self, assignment: Assignment) -> None:
         assert not self._results
         self._assignment = assignment
@@ -78,10 +75,6 @@ class Committer:
         self._results.append(result)
         self._quiet.clear()
         self._wake.set()
-
-    @property
-    def pending(self) -> int:
-        return len(self._results)
 
     async def flush(self, seconds: float) -> None:
         """Return when everything added so far is committed, or after `seconds`."""

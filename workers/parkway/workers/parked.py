@@ -72,10 +72,6 @@ class ParkedIndex:
         self._entries[request_id] = entry
         self._waits[entry.waits_for] = request_id
 
-    def get(self, request_id: str) -> Entry | None:
-        """The committed entry."""
-        return self._entries.get(request_id)
-
     def start(self, request_id: str, origin: Origin) -> Verdict:
         """A request record is to be run: claims its id, or says why not."""
         known = self._claims.get(request_id)
@@ -132,6 +128,3 @@ class ParkedIndex:
         old = self._entries.get(request_id)
         if new is not None and (old is None or old.waits_for != new.waits_for):
             self._waits.pop(new.waits_for, None)
-
-    def entries(self) -> Iterator[tuple[str, Entry]]:
-        yield from self._entries.items()
