@@ -126,7 +126,8 @@ def test_partitions_that_were_added_since_the_producer_looked_are_used(
     new = (topic, here.partitions)
     wait_for("its leader", lambda: high_watermarks(here.admin, [new]))
     producer.commit([Record(topic, here.partitions, None, b"b", [])], offsets(here), member.metadata)
-    assert high_watermarks(here.admin, [new]) == {new: 2}  # the record and its marker
+    # The record, and its marker, which a broker writes a moment after the commit returns.
+    wait_for("record and marker", lambda: high_watermarks(here.admin, [new]) == {new: 2})
 
 
 def test_a_topic_that_is_not_there_is_named_before_anything_is_begun(
