@@ -15,6 +15,7 @@ from parkway.runtime.log_offsets import high_watermarks
 from parkway.runtime.records import Record
 from parkway.runtime.settings import Settings
 from parkway.runtime.transactions import (
+    AbortedError,
     FatalTransactionError,
     GroupFencedError,
     RecordRefusedError,
@@ -139,6 +140,30 @@ def test_a_topic_that_is_not_there_is_named_before_anything_is_begun(
     assert refused.value.guilty == (1, 2)
     producer.commit([record(here, b"a")], offsets(here), member.metadata)
     assert values(here) == [b"a"]
+
+
+def test_a_broker_that_is_away_when_topics_are_looked_up_is_no_reason_to_exit(tmp_path: Any) -> None:
+    with PipKafka() as kafka:
+        here = Installation(kafka.bootstrap_servers, "away", "agents:Orders", tmp_path)
+        member = Member(here.settings, "m1", here.topics.requests).join()
+        producer = TransactionalProducer(here.settings, "away.p")
+        producer.open()
+        kafka.pause(1)
+        with pytest.raises(AbortedError):
+            producer.commit([record(here, b"a")], offsets(here), member.metadata)
+        kafka.resume(1)
+        wait_for("committed", lambda: member.consumer.poll(0) or _committed(producer, here, member))
+        assert values(here) == [b"a"]
+        member.consumer.close()
+        here.stop()
+
+
+def _committed(producer: TransactionalProducer, here: Installation, member: Member) -> bool:
+    try:
+        producer.commit([record(here, b"a")], offsets(here), member.metadata)
+    except AbortedError:
+        return False
+    return True
 
 
 def test_a_broker_that_stands_still_for_a_while_delays_and_doubles_nothing(tmp_path: Any) -> None:

@@ -169,7 +169,11 @@ class TransactionalProducer:
                     return self._wait_for_refusal(producer, failure)
                 if code in _STALE_METADATA and not refreshed:
                     refreshed = True  # partitions may have been added since this producer looked
-                    producer.list_topics(record.topic, _METADATA)
+                    try:
+                        producer.list_topics(record.topic, _METADATA)
+                    except KafkaException as unanswered:
+                        self._abort(producer)
+                        raise AbortedError(_text(unanswered)) from unanswered
                 elif code in _RECORD_ERRORS:
                     self._abort(producer)
                     raise RecordRefusedError(_text(failure), [position]) from failure
@@ -194,7 +198,10 @@ class TransactionalProducer:
         for topic in {record.topic for record in records}:
             if self._seen.get(topic, 0.0) > now:
                 continue
-            found = producer.list_topics(topic, _METADATA).topics.get(topic)
+            try:
+                found = producer.list_topics(topic, _METADATA).topics.get(topic)
+            except KafkaException as unanswered:  # the broker is away; nothing is begun yet
+                raise AbortedError(_text(unanswered)) from unanswered
             if found is None or found.error is not None or not found.partitions:
                 missing.add(topic)
             else:
