@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test unit integration lint format bench clean
+.PHONY: help setup demo test unit integration lint format bench model clean
 
 help:
 	@echo "make demo         run the main job: GitHub webhooks through an agent on a real Apache Kafka"
@@ -13,6 +13,7 @@ help:
 	@echo "make integration  the tests on a real Apache Kafka"
 	@echo "make lint         ruff, mypy, import-linter"
 	@echo "make bench        the benchmarks"
+	@echo "make model        the protocol's model, its short cases (docs/model)"
 	@echo "make setup        .venv with everything (the others do it when needed)"
 
 # The stamp is newer than pyproject.toml once everything in it is installed.
@@ -47,6 +48,13 @@ integration: setup
 
 bench: setup
 	$(BIN)/python benchmarks/run.py
+
+$(VENV)/.model: $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet --group model
+	touch $@
+
+model: $(VENV)/.model
+	$(BIN)/python docs/model/check.py short
 
 clean:
 	rm -rf $(VENV)
