@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test unit integration lint format bench model clean
+.PHONY: help setup demo test unit integration lint format bench model chaos clean
 
 help:
 	@echo "make demo         run the main job: GitHub webhooks through an agent on a real Apache Kafka"
@@ -13,6 +13,7 @@ help:
 	@echo "make integration  the tests on a real Apache Kafka"
 	@echo "make lint         ruff, mypy, import-linter"
 	@echo "make bench        the benchmarks"
+	@echo "make chaos        10 minutes of killed and halted processes and brokers, one answer each (SEED=n repeats)"
 	@echo "make model        the protocol's model, its short cases (docs/model)"
 	@echo "make setup        .venv with everything (the others do it when needed)"
 
@@ -55,6 +56,12 @@ $(VENV)/.model: $(VENV)/.installed
 
 model: $(VENV)/.model
 	$(BIN)/python docs/model/check.py short
+
+SEED ?= $(shell $(PYTHON) -c "import random; print(random.randrange(1000000))")
+
+chaos: setup
+	$(BIN)/python -m tests.chaos --brokers 1 --seed $(SEED)
+	$(BIN)/python -m tests.chaos --brokers 3 --seed $(SEED)
 
 clean:
 	rm -rf $(VENV)

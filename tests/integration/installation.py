@@ -183,6 +183,7 @@ class Installation:
                     "log_level": 0,
                     "linger.ms": 1,
                     "compression.type": "gzip",
+                    "enable.idempotence": True,  # a broker that dies loses and doubles nothing of it
                 }
             )
         body = value if isinstance(value, bytes) else json.dumps(value).encode()
@@ -194,9 +195,14 @@ class Installation:
             else:
                 return
 
-    def flush(self) -> None:
+    def poll_producer(self) -> None:
+        """Serve its delivery reports: they would fill its queue."""
+        if self._producer is not None:
+            self._producer.poll(0)
+
+    def flush(self, seconds: float = 30.0) -> None:
         assert self._producer is not None
-        assert self._producer.flush(30) == 0
+        assert self._producer.flush(seconds) == 0
 
     def high_watermarks(self, topic: str) -> dict[int, int]:
         asked = [(topic, partition) for partition in range(self.partitions)]

@@ -1,0 +1,72 @@
+"""The processes of an installation under chaos, and an orchestrator that starts again what ends."""
+
+import signal
+import subprocess
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tests.chaos.faults import Fault, Kind
+
+from parkway.testing.kafka import PipKafka
+
+Start = Callable[[], "subprocess.Popen[bytes]"]
+
+
+@dataclass(slots=True)
+class Member:
+    start: Start
+    process: "subprocess.Popen[bytes]"
+    back_at: float | None = None  # killed: started again then
+    resumes_at: float | None = None
+
+
+class Fleet:
+    """Not thread safe: one loop calls `inject` and `tend` with the same clock."""
+
+    def __init__(self, kafka: PipKafka, starts: dict[str, Start]) -> None:
+        self._kafka = kafka
+        self._members = {name: Member(start, start()) for name, start in starts.items()}
+        self._brokers: dict[int, tuple[Kind, float]] = {}
+        self.ends: Counter[str] = Counter()  # what ended by itself, with its exit code
+
+    def inject(self, fault: Fault, now: float) -> None:
+        role, _, number = fault.target.partition("-")
+        if role == "broker":
+            (self._kafka.kill if fault.kind is Kind.KILL else self._kafka.pause)(int(number))
+            self._brokers[int(number)] = (fault.kind, now + fault.lasts)
+            return
+        member = self._members[fault.target]
+        if member.process.poll() is not None:
+            return  # it is down already
+        if fault.kind is Kind.KILL:
+            member.process.kill()
+            member.process.wait()
+            member.back_at, member.resumes_at = now + fault.lasts, None
+        else:
+            member.process.send_signal(signal.SIGSTOP)
+            member.resumes_at = now + fault.lasts
+
+    def tend(self, now: float) -> None:
+        """End faults that are over; start again what ended by itself, as an orchestrator would."""
+        for number, (kind, until) in list(self._brokers.items()):
+            if now >= until:
+                del self._brokers[number]
+                (self._kafka.restart if kind is Kind.KILL else self._kafka.resume)(number)
+        for name, member in self._members.items():
+            if member.resumes_at is not None and now >= member.resumes_at:
+                member.resumes_at = None
+                member.process.send_signal(signal.SIGCONT)
+            if member.process.poll() is None:
+                continue
+            if member.back_at is None:
+                self.ends[f"{name} exit {member.process.returncode}"] += 1
+                member.back_at = now + 1.0
+            elif now >= member.back_at:
+                member.back_at = None
+                member.process = member.start()
+
+    def heal(self) -> None:
+        """The end of all faults."""
+        self.tend(float("inf"))
+        self.tend(float("inf"))
