@@ -21,7 +21,7 @@ from parkway.runtime import metrics
 from parkway.runtime.clients import check_consumer_error, group_consumer
 from parkway.runtime.group_offsets import GroupOffsets
 from parkway.runtime.logs import get_logger
-from parkway.runtime.plan_mark import plan_mark
+from parkway.runtime.plan_mark import PlanMark
 from parkway.runtime.records import Incoming, Record, incoming
 from parkway.runtime.settings import Settings
 from parkway.runtime.transactions import (
@@ -78,7 +78,7 @@ class Router:
         self._group_offsets = GroupOffsets(settings, f"{client_id}.offsets", self._topics.router_group)
         self._in_flight: Future[None] | None = None
         self._sent: dict[tuple[str, int], int] = {}  # offsets of the newest transaction of this epoch
-        self._meta = plan_mark(routing.plan.build)
+        self._meta = str(PlanMark(routing.plan.build))
 
     def stop(self) -> None:
         """Finish the batch in hand, leave the group, return from `run`. From any thread."""

@@ -1,6 +1,11 @@
-"""The plan that routers run, as their offset commits tell it: a mark in the metadata of `<ns>.router`."""
+"""The plan that routers run, as their offset commits tell it: a mark in the metadata of `<ns>.router`.
+
+`2;<stamp>;<number>;plan=<build>`: the stamp is random per assignment, the number grows with every transaction, so a
+router can tell whether a commit is its own newest one (runtime/recovery.py). Version 1 was `1;plan=<build>`.
+"""
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Final
 
 from confluent_kafka import TopicPartition
@@ -8,13 +13,32 @@ from confluent_kafka import TopicPartition
 from parkway.runtime.group_offsets import GroupOffsets
 from parkway.runtime.settings import Settings
 
-_PREFIX: Final = "1;plan="
+_FIRST_VERSION: Final = "1;plan="
 _ASK_SECONDS: Final = 5.0
 
 
-def plan_mark(build: str) -> str:
-    """The metadata string of a router's offset commits."""
-    return f"{_PREFIX}{build}"
+@dataclass(frozen=True, slots=True)
+class PlanMark:
+    """The build of the plan that a partition was last routed by, and which commit says so."""
+
+    plan: str
+    stamp: str = ""
+    number: int = 0
+
+    def __str__(self) -> str:
+        return f"2;{self.stamp};{self.number};plan={self.plan}"
+
+
+def read_mark(metadata: str | None) -> PlanMark | None:
+    """The mark in an offset's metadata; None when there is none that this version can read."""
+    text = metadata or ""
+    if text.startswith(_FIRST_VERSION):
+        return PlanMark(text.removeprefix(_FIRST_VERSION))
+    version, *fields = text.split(";", 3)  # the build comes last: it may hold anything
+    if version != "2" or len(fields) != 3 or not fields[1].isdecimal() or not fields[2].startswith("plan="):
+        return None
+    stamp, number, plan = fields
+    return PlanMark(plan.removeprefix("plan="), stamp, int(number))
 
 
 def plans_in_force(settings: Settings, client_id: str, partitions: Iterable[int]) -> set[str]:
@@ -23,7 +47,7 @@ def plans_in_force(settings: Settings, client_id: str, partitions: Iterable[int]
     offsets = GroupOffsets(settings, client_id, topics.router_group)
     try:
         wanted = [TopicPartition(topic, one) for topic in (topics.requests, topics.events) for one in partitions]
-        marks = [one.metadata or "" for one in offsets.committed(wanted, _ASK_SECONDS) or ()]
+        marks = [read_mark(one.metadata) for one in offsets.committed(wanted, _ASK_SECONDS) or ()]
     finally:
         offsets.close()
-    return {mark.removeprefix(_PREFIX) for mark in marks if mark.startswith(_PREFIX)}
+    return {mark.plan for mark in marks if mark is not None}

@@ -119,7 +119,8 @@ class TransactionalProducer:
         try:
             self._until_resolved("init_transactions", producer.init_transactions, _CALL)
         except KafkaException as error:
-            raise FatalTransactionError(f"{self._id}: init_transactions: {_text(error)}") from error
+            fenced = error.args[0].code() in _FENCED
+            raise FatalTransactionError(f"{self._id}: init_transactions: {_text(error)}", fenced=fenced) from error
         self._producer = producer
         self._repeated = False
 
@@ -240,7 +241,8 @@ class TransactionalProducer:
         try:
             self._until_resolved("abort", producer.abort_transaction, _CALL)
         except KafkaException as failure:
-            raise FatalTransactionError(f"{self._id}: abort: {_text(failure)}") from failure
+            fenced = failure.args[0].code() in _FENCED
+            raise FatalTransactionError(f"{self._id}: abort: {_text(failure)}", fenced=fenced) from failure
 
     def _until_resolved(self, name: str, call: Callable[..., None], *arguments: Any) -> None:
         while True:
