@@ -49,6 +49,11 @@ class Routing:
         self._logged_errors: dict[str, int] = {}
         self._trigger_failures: list[str] = []
 
+    @property
+    def input_topics(self) -> tuple[str, ...]:
+        """What a router subscribes to for this plan."""
+        return (self._topics.requests, self._topics.events)
+
     def route(self, record: Incoming) -> list[Record]:
         """Everything that `record` causes; an empty list when nothing matches it."""
         if record.topic == self._topics.requests:
