@@ -145,3 +145,19 @@ class Raises(Agent):
     @action("order", external=True)
     async def process(self, order: Order, ctx: Context) -> None:
         ctx.output({"number": order.number})
+
+
+class Routes(Agent):
+    """Only its plan is used, by routers (routed.py)."""
+
+    @action("number", external=True)
+    async def all(self, event: Event, ctx: Context) -> None:
+        raise NotImplementedError
+
+    @action("type == 'number' && number % 2 == 0")
+    async def even(self, event: Event, ctx: Context) -> None:
+        raise NotImplementedError
+
+    @action("type == 'number' && number % 3 == 0")
+    async def third(self, event: Event, ctx: Context) -> None:
+        raise NotImplementedError

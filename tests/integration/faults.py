@@ -1,7 +1,9 @@
-"""A producer with a fault in it: real librdkafka against a real broker, and one call that goes wrong when told.
+"""A producer with faults in it: real librdkafka against a real broker, and calls that go wrong when told.
 
-`python faults.py <command line of parkway>` runs the command with the fault that the environment names: FAULT is
-`<place>:<what>` such as `after_commit:kill`, FAULT_AT the number of the transaction that meets it, from 1.
+`python faults.py <command line of parkway>` runs the command with the faults that the environment names. FAULTS is
+a list of `<place>:<what>@<transaction>`, such as `after_commit:kill@1 before_flush:fatal@3`; transactions of the
+process count from 1. A fault strikes once, in that transaction or the next one that comes to the place, and leaves
+a line `fault struck` on stderr.
 """
 
 import os
@@ -9,6 +11,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from confluent_kafka import KafkaError, KafkaException, Producer
@@ -16,47 +19,52 @@ from confluent_kafka import KafkaError, KafkaException, Producer
 from parkway.runtime import clients
 
 
-def _kill() -> None:
-    os.kill(os.getpid(), signal.SIGKILL)
+def _send(number: signal.Signals) -> None:
+    os.kill(os.getpid(), number)
 
 
-def _fatal() -> None:
-    raise KafkaException(KafkaError(KafkaError._FATAL, "injected", True))
-
-
-def _abortable() -> None:
-    raise KafkaException(KafkaError(KafkaError._TIMED_OUT, "injected", False, False, True))
-
-
-def _retriable() -> None:
-    raise KafkaException(KafkaError(KafkaError._TIMED_OUT, "injected", False, True))
-
-
-def _too_long() -> None:
-    time.sleep(float(os.environ["FAULT_SECONDS"]))
+def _raise(*flags: bool) -> None:
+    """`flags`: fatal, retriable, transaction requires abort."""
+    raise KafkaException(KafkaError(KafkaError._TIMED_OUT, "injected", *flags))
 
 
 _FAULTS: dict[str, Callable[[], None]] = {
-    "kill": _kill,
-    "fatal": _fatal,
-    "abortable": _abortable,
-    "retriable": _retriable,
-    "too-long": _too_long,
+    "kill": lambda: _send(signal.SIGKILL),
+    "stop": lambda: _send(signal.SIGSTOP),
+    "fatal": lambda: _raise(True),
+    "retriable": lambda: _raise(False, True),
+    "abortable": lambda: _raise(False, False, True),
+    "too-long": lambda: time.sleep(float(os.environ["FAULT_SECONDS"])),
 }
+
+
+@dataclass(frozen=True)
+class Fault:
+    place: str
+    what: str
+    transaction: int
+
+    def __str__(self) -> str:
+        return f"{self.place}:{self.what}@{self.transaction}"
+
+    @classmethod
+    def read(cls, text: str) -> "Fault":
+        place, rest = text.split(":")
+        what, transaction = rest.split("@")
+        return cls(place, what, int(transaction))
 
 
 class FaultyProducer(Producer):
     """Every call goes through; what `arm` has set strikes once, before or after its call."""
 
-    _faults: ClassVar[dict[str, str]] = {}
-    _at = 0
+    _faults: ClassVar[list[Fault]] = []
     _transactions = 0
 
     @classmethod
-    def arm(cls, at: int = 1, **faults: str) -> None:
-        """`after_commit="fatal"`: in the transaction number `at` from now, right after the commit has succeeded."""
-        cls._faults = {where.replace("_", "-"): what for where, what in faults.items()}
-        cls._at, cls._transactions = at, 0
+    def arm(cls, *faults: str) -> None:
+        """Transactions count from now."""
+        cls._faults = [Fault.read(fault) for fault in faults]
+        cls._transactions = 0
 
     def begin_transaction(self, *arguments: Any) -> None:
         FaultyProducer._transactions += 1
@@ -66,27 +74,31 @@ class FaultyProducer(Producer):
         return self._call("flush", super().flush, *arguments)
 
     def send_offsets_to_transaction(self, *arguments: Any) -> None:
-        self._call("send-offsets", super().send_offsets_to_transaction, *arguments)
+        self._call("send_offsets", super().send_offsets_to_transaction, *arguments)
 
     def commit_transaction(self, *arguments: Any) -> None:
         self._call("commit", super().commit_transaction, *arguments)
 
     def _call(self, name: str, call: Callable[..., Any], *arguments: Any) -> Any:
-        self._strike(f"before-{name}")
+        self._strike(f"before_{name}")
         answer = call(*arguments)
         if name != "flush" or answer == 0:
-            self._strike(f"after-{name}")
+            self._strike(f"after_{name}")
         return answer
 
     @classmethod
-    def _strike(cls, where: str) -> None:
-        if cls._transactions >= cls._at and where in cls._faults:
-            _FAULTS[cls._faults.pop(where)]()
+    def _strike(cls, place: str) -> None:
+        for fault in cls._faults:
+            if fault.place == place and cls._transactions >= fault.transaction:
+                cls._faults.remove(fault)
+                sys.stderr.write(f"fault struck {fault}\n")
+                sys.stderr.flush()
+                _FAULTS[fault.what]()
+                return
 
 
 if __name__ == "__main__":
-    place, _, what = os.environ["FAULT"].partition(":")
-    FaultyProducer.arm(int(os.environ["FAULT_AT"]), **{place: what})
+    FaultyProducer.arm(*os.environ["FAULTS"].split())
     clients.Producer = FaultyProducer
     from parkway.cli.main import main
 

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -89,23 +89,35 @@ class Installation:
     def router(self, instance: str = "r0", **environment: str) -> subprocess.Popen[bytes]:
         return self._start(["router", "--plan", str(self.plan_file), "--instance", instance], instance, environment)
 
+    def faulty_router(self, faults: str, instance: str = "r0", **environment: str) -> subprocess.Popen[bytes]:
+        """A router whose producer meets `faults` (faults.py)."""
+        command = ["router", "--plan", str(self.plan_file), "--instance", instance]
+        script = [str(HERE / "faults.py")]
+        return self._start(command, instance, {"FAULTS": faults, **environment}, script)
+
     def worker(self, instance: str = "w0", *actions: str, **environment: str) -> subprocess.Popen[bytes]:
         chosen = [word for name in actions for word in ("--action", name)]
         return self._start(["worker", self.agent, "--instance", instance, *chosen], instance, environment)
 
-    def _start(self, command: list[str], name: str, extra: Mapping[str, str]) -> subprocess.Popen[bytes]:
+    def _start(
+        self,
+        command: list[str],
+        name: str,
+        extra: Mapping[str, str],
+        program: Sequence[str] = ("-m", "parkway.cli"),
+    ) -> subprocess.Popen[bytes]:
         environment = {
             **os.environ,
             "PARKWAY_BOOTSTRAP_SERVERS": self.settings.bootstrap_servers,
             "PARKWAY_NAMESPACE": self.settings.namespace,
             "PARKWAY_SESSION_TIMEOUT": "6",
             "PARKWAY_TRANSACTION_TIMEOUT": "10",
-            "PYTHONPATH": str(HERE),
+            "PYTHONPATH": os.pathsep.join(filter(None, (str(HERE), os.environ.get("PYTHONPATH")))),
             **extra,
         }
         log = (self.folder / f"{name}.log").open("ab")
         process = subprocess.Popen(
-            [sys.executable, "-m", "parkway.cli", *command], env=environment, stdout=log, stderr=log, cwd=self.folder
+            [sys.executable, *program, *command], env=environment, stdout=log, stderr=log, cwd=self.folder
         )
         log.close()
         self.processes.append(process)

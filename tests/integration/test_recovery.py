@@ -51,7 +51,7 @@ def commit(here: Installation, member: Member) -> Any:
 @pytest.mark.parametrize("where", ["before_begin", "after_flush", "after_send_offsets", "before_commit"])
 def test_what_was_not_committed_may_be_produced_again(here: Installation, commit: Any, where: str) -> None:
     commit(b"0")
-    FaultyProducer.arm(**{where: "fatal"})
+    FaultyProducer.arm(f"{where}:fatal@1")
     with pytest.raises(AbortedError):
         commit(b"1")
     commit(b"1")
@@ -60,7 +60,7 @@ def test_what_was_not_committed_may_be_produced_again(here: Installation, commit
 
 def test_what_was_committed_is_known_to_be(here: Installation, commit: Any) -> None:
     commit(b"0")
-    FaultyProducer.arm(after_commit="fatal")
+    FaultyProducer.arm("after_commit:fatal@1")
     commit(b"1")
     commit(b"2")
     assert values(here) == [b"0", b"1", b"2"]
@@ -68,10 +68,10 @@ def test_what_was_committed_is_known_to_be(here: Installation, commit: Any) -> N
 
 def test_fatal_errors_in_a_row_end_in_one(here: Installation, commit: Any) -> None:
     for _ in range(4):
-        FaultyProducer.arm(before_commit="fatal")
+        FaultyProducer.arm("before_commit:fatal@1")
         with pytest.raises(AbortedError):
             commit(b"1")
-    FaultyProducer.arm(before_commit="fatal")
+    FaultyProducer.arm("before_commit:fatal@1")
     with pytest.raises(FatalTransactionError, match="injected"):
         commit(b"1")
 
