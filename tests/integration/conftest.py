@@ -5,10 +5,23 @@ from pathlib import Path
 import pytest
 from installation import Installation, installation
 
+from parkway.testing.kafka import PipKafka
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         item.add_marker(pytest.mark.integration)
+
+
+@pytest.fixture(scope="session")
+def quick_kafka() -> Iterator[PipKafka]:
+    """Notices the dead sooner than brokers do by default."""
+    overrides = {
+        "group.min.session.timeout.ms": "1000",
+        "transaction.abort.timed.out.transaction.cleanup.interval.ms": "500",
+    }
+    with PipKafka(overrides=overrides) as kafka:
+        yield kafka
 
 
 @pytest.fixture

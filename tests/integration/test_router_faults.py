@@ -16,17 +16,6 @@ from parkway.testing.kafka import PipKafka
 QUICK = {"PARKWAY_SESSION_TIMEOUT": "2", "PARKWAY_TRANSACTION_TIMEOUT": "2"}
 
 
-@pytest.fixture(scope="module")
-def quick_kafka() -> Iterator[PipKafka]:
-    """Notices the dead sooner than brokers do by default."""
-    overrides = {
-        "group.min.session.timeout.ms": "1000",
-        "transaction.abort.timed.out.transaction.cleanup.interval.ms": "500",
-    }
-    with PipKafka(overrides=overrides) as kafka:
-        yield kafka
-
-
 @pytest.fixture
 def here(quick_kafka: PipKafka, parkway_namespace: str, tmp_path: Path) -> Iterator[Installation]:
     with installation(quick_kafka.bootstrap_servers, parkway_namespace, "agents:Routes", tmp_path) as one:
