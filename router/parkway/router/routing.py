@@ -3,6 +3,7 @@
 Pure: no Kafka calls, no state but the plan's. One source record on partition p causes records on p only.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -40,7 +41,8 @@ class Routing:
             [(action.name, action.triggers) for action in plan.actions], on_error=self._on_trigger_error
         )
         self._action_topics = {action.name: topics.action(action.name) for action in plan.actions}
-        self._routed = {action.name: metrics.ROUTED.labels(action.name) for action in plan.actions}
+        self._routed: Counter[str] = Counter()  # by action, since the last `report`
+        self._unmatched: Counter[str] = Counter()  # by type
         self._resumed: dict[str, list[str]] = {}
         for action in plan.actions:
             for event_type in action.resumed_by:
@@ -59,6 +61,15 @@ class Routing:
         if record.topic == self._topics.requests:
             return self._from_outside(record)
         return self._from_inside(record)
+
+    def report(self) -> None:
+        """Add to the metrics what was counted since the last call: a metric takes a lock, so once a batch."""
+        for name, count in self._routed.items():
+            metrics.ROUTED.labels(name).inc(count)
+        for event_type, count in self._unmatched.items():
+            metrics.NO_MATCH.labels(event_type).inc(count)
+        self._routed.clear()
+        self._unmatched.clear()
 
     def refuse(self, record: Incoming, reason: DlqReason, message: str) -> Record:
         """The DLQ record for `record`."""
@@ -148,9 +159,9 @@ class Routing:
     ) -> list[Record]:
         targets = [self._action_topics[name] for name in actions] + self._resumed.get(event_type, [])
         for name in actions:
-            self._routed[name].inc()
+            self._routed[name] += 1
         if not targets:
-            metrics.NO_MATCH.labels(event_type if event_type.startswith("_") else "other").inc()
+            self._unmatched[event_type if event_type.startswith("_") else "other"] += 1
         return [Record(topic, record.partition, record.key, value, out) for topic in targets]
 
     def _over_hop_limit(self, record: Incoming, event: Mapping[str, Any] | None, event_type: str) -> list[Record]:

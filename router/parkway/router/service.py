@@ -182,6 +182,7 @@ class Router:
             nexts[source.topic, source.partition] = source.offset + 1
         for topic, taken in Counter(source.topic for source in sources).items():
             metrics.TAKEN.labels("events" if topic == self._topics.events else "requests").inc(taken)
+        self._routing.report()
         commits = progress.advance(nexts)
         if self._next is None:
             self._next = Batch(epoch, self._routing, sources, caused, commits)
