@@ -194,7 +194,6 @@ class Installation:
                     "message.max.bytes": 20_000_000,
                     "log_level": 0,
                     "linger.ms": 1,
-                    "enable.idempotence": True,
                     "compression.type": "gzip",
                     "enable.idempotence": True,  # a broker that dies loses and doubles nothing of it
                 }

@@ -1,9 +1,9 @@
-"""A short run of chaos; `tests/long/chaos_router.py` is the long one."""
+"""A short run of chaos; `python -m tests.chaos.router` is the long one."""
 
 from pathlib import Path
 
-from chaos import Chaos
 from installation import installation
+from router_chaos import Chaos
 
 from parkway.testing.kafka import PipKafka
 

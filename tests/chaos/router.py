@@ -1,6 +1,6 @@
 """Routers under random kills, stops, restarts and pauses of the broker: nothing lost, nothing twice, all in order.
 
-    python tests/long/chaos_router.py [--events 200000] [--routers 3] [--seconds 120] [--seed N]
+    python -m tests.chaos.router [--events 200000] [--routers 3] [--seconds 120] [--seed N]
 
 Every action topic is compared with a plain evaluation of its trigger for every event, per key in order. Exit 1 when
 they differ; the seed is printed, and the same one strikes in the same order (not at the same moment).
@@ -13,10 +13,10 @@ import tempfile
 import time
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "integration"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "integration"))
 
-from chaos import Chaos
 from installation import installation
+from router_chaos import Chaos
 
 from parkway.runtime.logs import configure_logs
 from parkway.testing.kafka import PipKafka

@@ -24,6 +24,7 @@ class Slot:
     assignments: int = 0  # that its log had when the process was started
     start_at: float | None = None  # when the next one begins, if nobody runs
     wake_at: float | None = None  # when a stopped one is woken
+    leaves: bool = False  # it was told to; a second SIGTERM would end it at once
 
 
 class Chaos:
@@ -94,6 +95,7 @@ class Chaos:
                 slot.assignments = self._assignments(slot)
                 slot.process = self._start(slot.name)
                 slot.start_at = None
+                slot.leaves = False
 
     def _end(self) -> None:
         """Whoever was struck may be on its way out: one more router, which nobody strikes."""
@@ -135,5 +137,7 @@ class Chaos:
         slot.wake_at = now + self._random.choice((0.3, 1.0, 4.0))
 
     def _leave(self, slot: Slot, _now: float) -> None:
-        self.done["left"] += 1
-        slot.process.terminate()
+        if not slot.leaves:
+            self.done["left"] += 1
+            slot.leaves = True
+            slot.process.terminate()
