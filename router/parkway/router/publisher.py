@@ -1,6 +1,6 @@
 """The router's transactions: one batch at a time, on a thread of its own.
 
-Probes for one producer or two stand in service.py. A batch is committed whole, in parts when it is too large for
+A batch is committed whole, in parts when it is too large for
 the time of one transaction; a record that Kafka refuses is found by halving and goes to the DLQ.
 """
 

@@ -5,6 +5,13 @@ the producer and runs the transactions. While one batch commits, the next one ga
 goes at once, and batches grow with the backlog. Rules of DESIGN 6.1 that this file keeps: group metadata is captured
 in `on_assign` and belongs to that epoch; a revoke waits until the transaction in flight has an outcome; nothing new
 begins before it.
+
+One producer, not two in turn. Measured on 2 (busy) cores with 100 triggers and a backlog of 200,000 events of 650
+bytes, Kafka 4.4: of 7.7 s the matching thread is busy for 6.2 s and the producer's for 5.5 s, of which 0.9 s go to
+`send_offsets` and `commit`, the part that a second producer could overlap (10 topics x 12 partitions: 9.9 s, 8.4 s and
+1.0 s of 11.5 s). The interpreter is what is short, not the broker's answers, and one producer needs none of the rules
+of order of DESIGN 6.1. At low rates a record waits for the transaction before it either way: offsets of a second
+producer are sent after the commit of the first.
 """
 
 import threading
@@ -30,6 +37,8 @@ from parkway.runtime.watchdog import Heartbeat
 from parkway.schemas.avro.codec import RegistryUnavailableError
 
 BATCH: Final = 5_000
+LARGEST_BATCH: Final = 20_000
+_RECORDS_PER_TOUCHED: Final = 100  # a transaction costs per topic and partition that it touches, hardly per record
 _POLL: Final = 0.1
 _GATHER: Final = 0.002  # between two looks for records while a transaction is in flight
 _ASK: Final = 0.5
@@ -71,6 +80,7 @@ class Router:
         self._epoch: Epoch | None = None
         self._progress: Progress | None = None  # of this epoch, once its partitions are being fetched
         self._next: Batch | None = None  # gathers while a transaction is in flight
+        self._batch = BATCH
 
     def stop(self) -> None:
         """Finish the batch in hand, leave the group, return from `run`. From any thread."""
@@ -111,8 +121,9 @@ class Router:
             return
         before, self._routing = self._routing, routing
         self._publish_all()  # a batch carries the marks of one plan
-        if self._progress is not None:
+        if self._epoch is not None and self._progress is not None:
             self._progress.swap_plan()
+            self._size_batches(self._epoch)
         self._log.info("plan_swapped", plan=routing.plan.build, before=before.plan.build)
         if set(routing.input_topics) != set(before.input_topics):
             self._subscribe()
@@ -127,7 +138,7 @@ class Router:
         if messages:
             self._gather(epoch, progress, messages)
         if self._next is not None:
-            full = len(self._next.sources) >= BATCH
+            full = len(self._next.sources) >= self._batch
             if full or not self._publisher.busy(0.0 if messages else _GATHER):
                 self._publish_next()
         elif not messages and not self._publisher.busy():
@@ -147,6 +158,11 @@ class Router:
             one.offset = beginnings.get((one.topic, one.partition), one.offset)
         self._consumer.assign([TopicPartition(one.topic, one.partition, one.offset) for one in committed])
         self._progress = Progress(committed, self._routing.plan.build)
+        self._size_batches(epoch)
+
+    def _size_batches(self, epoch: Epoch) -> None:
+        touched = len(self._routing.plan.actions) * len({one.partition for one in epoch.partitions})
+        self._batch = max(BATCH, min(LARGEST_BATCH, _RECORDS_PER_TOUCHED * touched))
 
     def _take(self) -> list[Message]:
         """What is there, at once: the first record may be waited for, a batch is never."""
@@ -155,7 +171,7 @@ class Router:
         first = self._consumer.poll(0 if waiting else _POLL)
         if first is None:
             return []
-        taken = [first, *self._consumer.consume(BATCH - 1, 0)]
+        taken = [first, *self._consumer.consume(self._batch - 1, 0)]
         if self._epoch is not epoch:
             # A rebalance ran inside these calls: nobody can tell which epoch each record belongs to.
             self._progress = None  # fetch from the committed offsets
