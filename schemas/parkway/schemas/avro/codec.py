@@ -5,14 +5,16 @@ Single-object encoding without one: C3 01, the schema's CRC-64-AVRO fingerprint 
 Both are read, whichever is written.
 """
 
+from collections.abc import Callable
 from functools import cache
 from io import BytesIO
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, TypeVar
 
 from fastavro import schemaless_reader, schemaless_writer
 
 from parkway.schemas import jsonio
 from parkway.schemas.avro import records
+from parkway.schemas.avro.foreign import ForeignSchema
 from parkway.schemas.avro.mapping import Mapping, MisfitError
 from parkway.schemas.avro.records import Record
 from parkway.schemas.errors import DlqReason, ParkwayError
@@ -21,6 +23,8 @@ from parkway.schemas.json_form import short
 
 CONFLUENT_MAGIC: Final = b"\x00"
 SINGLE_OBJECT_MAGIC: Final = b"\xc3\x01"
+
+Made = TypeVar("Made")
 
 
 class RegistryUnavailableError(ParkwayError):
@@ -47,7 +51,12 @@ class AvroCodec:
     def __init__(self, resolver: SchemaResolver | None = None) -> None:
         self._resolver = resolver
         self._ids: dict[str, int] = {}
-        self._foreign: dict[int, Record] = {}
+        self._registered: dict[int, Record] = {}
+        self._foreign: dict[int, ForeignSchema] = {}
+
+    @property
+    def has_registry(self) -> bool:
+        return self._resolver is not None
 
     def encode_event(self, event: bytes) -> bytes:
         """JSON of an event -> Avro."""
@@ -81,6 +90,18 @@ class AvroCodec:
         if record.name != records.PARKED:
             raise FormatError(DlqReason.INVALID_EVENT, f"expected a parked record, this is {record.name}")
         return jsonio.dumps(body)
+
+    def decode_foreign(self, data: bytes) -> bytes:
+        """Avro in Confluent's framing, of any schema that the registry has -> JSON of the value."""
+        if not data.startswith(CONFLUENT_MAGIC) or len(data) < 5:
+            raise FormatError(
+                DlqReason.INVALID_AVRO,
+                f"expected Avro in Confluent's framing, 00 and a schema id; got {data[:10].hex(' ') or 'nothing'}",
+            )
+        schema_id = int.from_bytes(data[1:5], "big")
+        if schema_id not in self._foreign:
+            self._foreign[schema_id] = self._read_with(schema_id, ForeignSchema)
+        return jsonio.dumps(self._foreign[schema_id].read(data, 5))
 
     def _encode(self, record: Record, body: dict[str, Any]) -> bytes:
         try:
@@ -135,15 +156,18 @@ class AvroCodec:
                 )
             return record, 10
         if data.startswith(CONFLUENT_MAGIC) and len(data) >= 5:
-            return self._registered(int.from_bytes(data[1:5], "big")), 5
+            return self._registered_record(int.from_bytes(data[1:5], "big")), 5
         raise FormatError(
             DlqReason.INVALID_AVRO,
             f"expected Avro: 00 and a schema id, or C3 01 and a fingerprint; got {data[:10].hex(' ') or 'nothing'}",
         )
 
-    def _registered(self, schema_id: int) -> Record:
-        if schema_id in self._foreign:
-            return self._foreign[schema_id]
+    def _registered_record(self, schema_id: int) -> Record:
+        if schema_id not in self._registered:
+            self._registered[schema_id] = self._read_with(schema_id, records.foreign)
+        return self._registered[schema_id]
+
+    def _read_with(self, schema_id: int, make: Callable[[str], Made]) -> Made:
         if self._resolver is None:
             raise FormatError(
                 DlqReason.UNKNOWN_SCHEMA, f"schema id {schema_id}: no schema registry is set; set one to read it"
@@ -152,11 +176,9 @@ class AvroCodec:
         if text is None:
             raise FormatError(DlqReason.UNKNOWN_SCHEMA, f"schema id {schema_id}: the schema registry does not know it")
         try:
-            record = records.foreign(text)
+            return make(text)
         except records.WriterSchemaError as error:
             raise FormatError(DlqReason.INVALID_AVRO, f"schema id {schema_id} is not read: {error}") from None
-        self._foreign[schema_id] = record
-        return record
 
 
 @cache

@@ -61,11 +61,7 @@ def by_fingerprint() -> dict[bytes, Record]:
 
 
 def foreign(text: str) -> Record:
-    """A schema out of a registry. Raises WriterSchemaError when it is none of ours or not safe to read with.
-
-    Not safe: a few bytes of data that make a reader work for minutes (arrays of items that take no bytes) or
-    recurse without end (a record inside itself).
-    """
+    """A schema out of a registry. Raises WriterSchemaError when it is none of ours or not safe to read with."""
     try:
         schema = json.loads(text)
         record = Record(schema)
@@ -74,8 +70,17 @@ def foreign(text: str) -> Record:
         raise WriterSchemaError(f"it is no Avro record: {error}") from None
     if name not in current():
         raise WriterSchemaError(f"its record {name[:100]!r} is none of {', '.join(sorted(current()))}")
-    _size(record.parsed, {}, ())
+    check_safe(record.parsed)
     return record
+
+
+def check_safe(parsed: Any) -> None:
+    """Raise WriterSchemaError for a schema that is not safe to read with.
+
+    Not safe: a few bytes of data that make a reader work for minutes (arrays of items that take no bytes) or
+    recurse without end (a record inside itself).
+    """
+    _size(parsed, {}, ())
 
 
 def _size(schema: Any, sizes: dict[str, bool], inside: tuple[str, ...]) -> bool:
