@@ -1,4 +1,4 @@
-"""The way in: an untrusted record of `<ns>.requests` becomes an event, or is refused (DESIGN 3).
+"""The way in: an untrusted record of `<ns>.requests`, or of a source, becomes an event, or is refused (DESIGN 3).
 
 It comes in as our envelope, a CloudEvent or Avro (`parkway.schemas.formats`). What comes out is a fresh encoding of
 our envelope: lineage and headers of ours are made here, never taken over. It changes no number and adds no attribute;
@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from parkway.router import foreign
+from parkway.router.foreign import kind_of
 from parkway.runtime.codec import EventCodec
 from parkway.runtime.records import Incoming
 from parkway.schemas import formats, headers, jsonio
@@ -19,10 +21,10 @@ from parkway.schemas.event_types import BUILT_IN_TYPES
 from parkway.schemas.format_error import FormatError
 from parkway.schemas.headers import Headers
 from parkway.schemas.limits import Limits
-from parkway.schemas.plan import Plan
+from parkway.schemas.plan import MAX_TYPE_CHARS, Plan, SourcePlan
 
+_ORIGINS: Final = uuid.UUID("5a1c94f2-7c0b-4a53-9c0e-6c8f7f0f3b1d")  # ids made of a record's place
 _ID: Final = re.compile(r"[A-Za-z0-9._:@-]{1,128}")
-_MAX_TYPE: Final = 256
 _MAX_BAGGAGE: Final = 64 * 1024
 _KNOWN_FIELDS: Final = frozenset({"id", "type", "attributes", "attachments", "upstreamEventId", "upstreamActionName"})
 
@@ -44,8 +46,11 @@ class RefusedError(Exception):
         self.reason = reason
 
 
-def admit(record: Incoming, plan: Plan, codec: EventCodec) -> Admitted:
-    """Check a record from outside. Raises RefusedError, and RegistryUnavailableError of a codec with a registry."""
+def admit(record: Incoming, plan: Plan, codec: EventCodec, source: SourcePlan | None = None) -> Admitted:
+    """Check a record from outside: of `requests`, or of the topic of a source.
+
+    Raises RefusedError, and RegistryUnavailableError of a codec with a registry.
+    """
     given = headers.as_dict(record.headers)
     if record.unreadable_headers:
         raise RefusedError(DlqReason.INVALID_HEADER, "a header name is not UTF-8")
@@ -56,22 +61,38 @@ def admit(record: Incoming, plan: Plan, codec: EventCodec) -> Admitted:
         message = f"{len(record.value)} bytes, the limit is {plan.max_event_bytes} (max_event_bytes)"
         raise RefusedError(DlqReason.TOO_LARGE, message)
     try:
-        value = formats.envelope(record.value, given, codec.avro)
-    except FormatError as error:
+        event, written = _read(record.value, given, plan.limits, codec, source)
+    except (FormatError, jsonio.JsonError) as error:
         raise RefusedError(error.reason, str(error)) from None
-    event = _decode(value, plan.limits)
-    written = jsonio.loads_for_writing(value, event)
     if event.get("id") is None:
-        event["id"] = written["id"] = str(uuid.uuid4())
+        event["id"] = written["id"] = str(uuid.uuid4()) if source is None else origin_id(record)
     for lineage in ("upstreamEventId", "upstreamActionName"):
         event.pop(lineage, None)
         written.pop(lineage, None)
     event.setdefault("attributes", {})
     written.setdefault("attributes", {})
     _check_envelope(event)
-    _check_type(event["type"], plan)
+    _check_type(event["type"], plan, source)
     made: Headers = [(headers.CONTENT_TYPE, codec.content_type), *_headers(record, event, given, plan)]
     return Admitted(event, codec.encode(jsonio.dumps(written)), made)
+
+
+def origin_id(record: Incoming) -> str:
+    """The id of an event whose record has none: the same one each time that this record is read."""
+    return str(uuid.uuid5(_ORIGINS, f"{record.topic}:{record.partition}:{record.offset}:{record.timestamp}"))
+
+
+def _read(
+    value: bytes, given: Mapping[str, bytes], limits: Limits, codec: EventCodec, source: SourcePlan | None
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The event to match, and the same in a form that is written with every number as it came."""
+    if source is not None and source.format in {"json", "avro"}:
+        return foreign.attributes_event(value, source, codec, limits)
+    text = formats.envelope(value, given, codec.avro) if source is None else foreign.event(value, given, source, codec)
+    event = jsonio.loads_limited(text, limits)
+    if not isinstance(event, dict):
+        raise FormatError(DlqReason.INVALID_EVENT, f"expected a JSON object, got {kind_of(event)}")
+    return event, jsonio.loads_for_writing(text, event)
 
 
 def _check_baggage(record: Incoming, given: Mapping[str, bytes]) -> None:
@@ -80,16 +101,6 @@ def _check_baggage(record: Incoming, given: Mapping[str, bytes]) -> None:
     for what, size in (("the key has", len(record.key or b"")), ("the headers that are kept have", kept)):
         if size > _MAX_BAGGAGE:
             raise RefusedError(DlqReason.TOO_LARGE, f"{what} {size} bytes, the limit is {_MAX_BAGGAGE}")
-
-
-def _decode(value: bytes, limits: Limits) -> dict[str, Any]:
-    try:
-        event = jsonio.loads_limited(value, limits)
-    except jsonio.JsonError as error:
-        raise RefusedError(error.reason, str(error)) from None
-    if not isinstance(event, dict):
-        raise RefusedError(DlqReason.INVALID_EVENT, f"expected a JSON object, got {_kind(event)}")
-    return event
 
 
 def _check_envelope(event: Mapping[str, Any]) -> None:
@@ -102,28 +113,31 @@ def _check_envelope(event: Mapping[str, Any]) -> None:
     event_type = event.get("type")
     if not isinstance(event_type, str) or not event_type:
         raise RefusedError(DlqReason.INVALID_EVENT, "type: expected a string that is not empty")
-    if len(event_type) > _MAX_TYPE:
-        raise RefusedError(DlqReason.INVALID_EVENT, f"type: longer than {_MAX_TYPE} characters")
+    if len(event_type) > MAX_TYPE_CHARS:
+        raise RefusedError(DlqReason.INVALID_EVENT, f"type: longer than {MAX_TYPE_CHARS} characters")
     if not isinstance(event["id"], str):
-        raise RefusedError(DlqReason.INVALID_EVENT, f"id: expected a string, got {_kind(event['id'])}")
+        raise RefusedError(DlqReason.INVALID_EVENT, f"id: expected a string, got {kind_of(event['id'])}")
     if not _ID.fullmatch(event["id"]):
         raise RefusedError(
             DlqReason.BAD_ID, f"id {event['id'][:60]!r}: use 1 to 128 characters of A-Z a-z 0-9 . _ : @ -"
         )
     for name in ("attributes", "attachments"):
         if not isinstance(event.get(name, {}), dict):
-            raise RefusedError(DlqReason.INVALID_EVENT, f"{name}: expected an object, got {_kind(event[name])}")
+            raise RefusedError(DlqReason.INVALID_EVENT, f"{name}: expected an object, got {kind_of(event[name])}")
 
 
-def _check_type(event_type: str, plan: Plan) -> None:
-    if event_type in plan.accepts:
+def _check_type(event_type: str, plan: Plan, source: SourcePlan | None) -> None:
+    if event_type in plan.accepts or (source is not None and event_type == source.type):
         return
     if event_type.startswith("_") and event_type not in BUILT_IN_TYPES:
         raise RefusedError(DlqReason.UNKNOWN_TYPE, f"type {event_type[:100]!r} is no built-in type")
+    way_out = "an agent adds a type by external=True on its action"
+    if source is not None:
+        way_out += f", or by the type of its Source({source.topic!r})"
     raise RefusedError(
         DlqReason.FORBIDDEN_TYPE,
-        f"type {event_type[:100]!r} is not accepted from outside; the plan accepts {', '.join(plan.accepts)} "
-        "(an agent adds a type by external=True on its action)",
+        f"type {event_type[:100]!r} is not accepted from outside; "
+        f"the plan accepts {', '.join(plan.accepts)} ({way_out})",
     )
 
 
@@ -149,8 +163,3 @@ def _headers(record: Incoming, event: Mapping[str, Any], given: Mapping[str, byt
         (headers.HOPS, b"0"),
     ]
     return made + [(name, value) for name, value in given.items() if name in headers.KEPT_FROM_OUTSIDE]
-
-
-def _kind(value: Any) -> str:
-    names = {dict: "an object", list: "an array", str: "a string", bool: "a boolean", type(None): "null"}
-    return names.get(type(value), "a number")

@@ -21,7 +21,7 @@ from parkway.schemas.errors import DlqReason, ErrorType
 from parkway.schemas.event_types import REQUEST_TYPES
 from parkway.schemas.format_error import FormatError
 from parkway.schemas.headers import Headers
-from parkway.schemas.plan import Plan
+from parkway.schemas.plan import Plan, PlanError, SourcePlan
 from parkway.schemas.topics import Topics
 
 _TRIGGER_LOGS_PER_ACTION: Final = 20
@@ -30,13 +30,21 @@ _TRIGGER_LOGS_PER_ACTION: Final = 20
 class Routing:
     """One plan, compiled. Raises TriggerLoadError (of `parkway.router.cel`) for a plan that does not load.
 
-    `route` runs on the router's thread only; `refuse` on any.
+    Raises PlanError for an Avro source without a schema registry. `partitions` is P, that of our topics: a record on
+    partition s of a source goes to s mod P. `route` runs on the router's thread only; `refuse` on any.
     """
 
-    def __init__(self, plan: Plan, topics: Topics, codec: EventCodec | None = None) -> None:
+    def __init__(self, plan: Plan, topics: Topics, codec: EventCodec | None = None, partitions: int = 1) -> None:
         self.plan = plan
+        self.partitions = partitions
         self._topics = topics
         self._codec = codec or EventCodec(AvroCodec())
+        self._sources = {source.topic: source for source in plan.sources}
+        for source in plan.sources:
+            if source.format == "avro" and not self._codec.avro.has_registry:
+                raise PlanError(
+                    f"source {source.topic}: format avro needs a schema registry: set PARKWAY_SCHEMA_REGISTRY"
+                )
         self._table = TriggerTable(
             [(action.name, action.triggers) for action in plan.actions], on_error=self._on_trigger_error
         )
@@ -54,13 +62,19 @@ class Routing:
     @property
     def input_topics(self) -> tuple[str, ...]:
         """What a router subscribes to for this plan."""
-        return (self._topics.requests, self._topics.events)
+        return (self._topics.requests, self._topics.events, *self._sources)
+
+    def role(self, topic: str) -> str:
+        """What a topic that is read is, in metrics: `requests`, `events` or `sources`."""
+        if topic == self._topics.requests:
+            return "requests"
+        return "events" if topic == self._topics.events else "sources"
 
     def route(self, record: Incoming) -> list[Record]:
         """Everything that `record` causes; an empty list when nothing matches it."""
-        if record.topic == self._topics.requests:
-            return self._from_outside(record)
-        return self._from_inside(record)
+        if record.topic == self._topics.events:
+            return self._from_inside(record)
+        return self._from_outside(record, self._sources.get(record.topic))
 
     def report(self) -> None:
         """Add to the metrics what was counted since the last call: a metric takes a lock, so once a batch."""
@@ -84,6 +98,7 @@ class Routing:
             self._topics.dlq,
             topic=record.topic,
             partition=record.partition,
+            to=self._partition(record),
             offset=record.offset,
             key=record.key,
             value=record.value,
@@ -92,9 +107,13 @@ class Routing:
             message=message,
         )
 
-    def _from_outside(self, record: Incoming) -> list[Record]:
+    def _partition(self, record: Incoming) -> int:
+        """Where all that `record` causes goes."""
+        return record.partition % self.partitions if record.topic in self._sources else record.partition
+
+    def _from_outside(self, record: Incoming, source: SourcePlan | None) -> list[Record]:
         try:
-            admitted = admit(record, self.plan, self._codec)
+            admitted = admit(record, self.plan, self._codec, source)
         except RefusedError as refused:
             return [self.refuse(record, refused.reason, str(refused))]
         return self._publish(record, admitted.event, admitted.value, admitted.headers, None)
@@ -162,7 +181,8 @@ class Routing:
             self._routed[name] += 1
         if not targets:
             self._unmatched[event_type if event_type.startswith("_") else "other"] += 1
-        return [Record(topic, record.partition, record.key, value, out) for topic in targets]
+        partition = self._partition(record)
+        return [Record(topic, partition, record.key, value, out) for topic in targets]
 
     def _over_hop_limit(self, record: Incoming, event: Mapping[str, Any] | None, event_type: str) -> list[Record]:
         """The chain ends here; what is parked still gets its continuation, a request its answer."""
@@ -192,7 +212,7 @@ class Routing:
         ]
         out += [(name, value) for name, value in named.items() if name in headers.COPIED_ON_EVERY_HOP]
         out.append((headers.HOPS, named.get(headers.HOPS, b"0")))
-        return [Record(topic, record.partition, record.key, self._codec.encode(jsonio.dumps(response)), out)]
+        return [Record(topic, self._partition(record), record.key, self._codec.encode(jsonio.dumps(response)), out)]
 
     def _on_trigger_error(self, action: str, trigger: str, error: Exception) -> None:
         metrics.TRIGGER_ERRORS.labels(action).inc()

@@ -23,8 +23,12 @@ def dead_letter(  # what a DLQ record is made of
     reason: str,
     message: str,
     attempts: int = 1,
+    to: int | None = None,
 ) -> Record:
-    """The DLQ record of a record that cannot be handled; what is too big for the DLQ is truncated."""
+    """The DLQ record of a record that cannot be handled; what is too big for the DLQ is truncated.
+
+    It goes to partition `to` of the DLQ; by default to that of the record.
+    """
     kept = [(name, content) for name, content in original if name not in _REPLACED]
     if sum(len(name) + len(content or b"") for name, content in kept) > _MAX_HEADER_BYTES:
         kept = []
@@ -35,7 +39,7 @@ def dead_letter(  # what a DLQ record is made of
         key = key[:_MAX_HEADER_BYTES]
     return Record(
         dlq,
-        partition,
+        partition if to is None else to,
         key,
         value,
         [

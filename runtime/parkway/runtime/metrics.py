@@ -6,11 +6,19 @@ from parkway.runtime.settings import SettingsError
 
 # Router
 ROUTED = Counter("parkway_router_routed", "Records published to an action's topic", ["action"])
-TAKEN = Counter("parkway_router_taken", "Records taken, by the topic's role (requests, events)", ["source"])
+TAKEN = Counter("parkway_router_taken", "Records taken, by the topic's role (requests, events, sources)", ["source"])
 NO_MATCH = Counter("parkway_router_no_match", "Events that no trigger matched: check the triggers", ["type"])
 DEAD = Counter("parkway_dlq", "Records sent to the DLQ: read its headers", ["reason"])
 TRIGGER_ERRORS = Counter(
-    "parkway_router_trigger_errors", "Evaluations that ended in an error (counted as false)", ["action"]
+    "parkway_router_trigger_errors",
+    "Evaluations that ended in an error (counted as false). Where an event lacks a field that many triggers compare, "
+    "about 16 of those are evaluated and counted, and at least one if any is an error: more than 0 means that there "
+    "are errors, not how many",
+    ["action"],
+)
+PLAN_REFUSED = Counter(
+    "parkway_router_plan_refused",
+    "Plans out of the plan topic that were not taken, the old one stays: read the log (plan_refused)",
 )
 
 # Worker

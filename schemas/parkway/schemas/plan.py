@@ -1,6 +1,7 @@
 """The plan: what a router needs to know of an agent (DESIGN 1 and 6)."""
 
 import hashlib
+from collections.abc import Iterable
 from typing import Annotated, Final, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -12,6 +13,10 @@ from parkway.schemas.limits import Limits
 from parkway.schemas.versions import RecordError, read_versioned
 
 ActionName = Annotated[str, Field(pattern=f"^{topics.ACTION_NAME.pattern}$")]
+TopicName = Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,249}$")]
+SourceFormat = Literal["json", "avro", "cloudevents", "envelope"]
+
+MAX_TYPE_CHARS: Final = 256  # of an event's type
 
 _LIMITS: Final = Limits()
 
@@ -29,10 +34,43 @@ class ActionPlan(BaseModel):
     triggers: tuple[str, ...]
     resumed_by: tuple[str, ...] = ()  # event types sent to `<ns>.resume.<name>`; not empty: the action parks
     answers: tuple[str, ...] = ()  # request types that this action ends with a terminal response
+    retired: bool = False  # takes no new work: it has no triggers, and is here for what it parked
+
+    @model_validator(mode="after")
+    def _fires_nothing_when_retired(self) -> Self:
+        if self.retired and (self.triggers or self.answers):
+            raise ValueError(f"action {self.name!r} is retired: it has no triggers and answers nothing")
+        return self
 
     @property
     def parks(self) -> bool:
         return bool(self.resumed_by)
+
+    def retire(self) -> "ActionPlan":
+        """This action for continuations only."""
+        return self.model_copy(update={"triggers": (), "answers": (), "retired": True})
+
+
+class SourcePlan(BaseModel):
+    """A topic of somebody else's that the router reads besides `requests` (DESIGN 3).
+
+    `json` and `avro`: the value is the attributes of an event of `type`. `cloudevents` and `envelope`: the record
+    says its type, which must be `type` or one that the plan accepts.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    topic: TopicName
+    type: str | None = None
+    format: SourceFormat = "json"
+
+    @model_validator(mode="after")
+    def _typed(self) -> Self:
+        if not self.type and self.format in {"json", "avro"}:
+            raise ValueError(f"source {self.topic}: format {self.format} needs a type, that of its events")
+        if self.type is not None and len(self.type) > MAX_TYPE_CHARS:
+            raise ValueError(f"source {self.topic}: its type is longer than {MAX_TYPE_CHARS} characters")
+        return self
 
 
 class Plan(BaseModel):
@@ -45,6 +83,7 @@ class Plan(BaseModel):
     build: str = ""
     actions: tuple[ActionPlan, ...] = Field(min_length=1)
     accepts: tuple[str, ...] = DEFAULT_ACCEPTS
+    sources: tuple[SourcePlan, ...] = ()
     on_trigger_error: Literal["skip", "fail"] = "skip"
     reply_topics: tuple[str, ...] = ()
     route_external_responses: bool = False
@@ -68,7 +107,16 @@ class Plan(BaseModel):
                 )
         if EventType.OutputEvent in self.accepts:
             raise ValueError("accepts: _output_event comes from actions only; take it off the list")
+        self._check_sources()
         return self
+
+    def _check_sources(self) -> None:
+        names = [source.topic for source in self.sources]
+        for source in self.sources:
+            if names.count(source.topic) > 1:
+                raise ValueError(f"source {source.topic} stands in the plan twice")
+            if source.type and source.type.startswith("_") and source.type not in {*DEFAULT_ACCEPTS, *self.accepts}:
+                raise ValueError(f"source {source.topic}: {source.type} is never accepted from outside")
 
     @property
     def limits(self) -> Limits:
@@ -81,9 +129,32 @@ class Plan(BaseModel):
 
     def with_build(self) -> "Plan":
         """This plan with `build` set to the hash of what it does: the same however the agent was named."""
-        body = self.model_dump(mode="json", exclude={"build", "agent"})
+        # Without defaults: a member that a later version adds does not change the build of an old plan.
+        body = self.model_dump(mode="json", exclude={"build", "agent"}, exclude_defaults=True)
         digest = hashlib.sha256(jsonio.dumps(body)).hexdigest()[:12]
         return self.model_copy(update={"build": digest})
+
+    def retire(self, name: str, known: "Plan | None" = None) -> "Plan":
+        """This plan with that action, of its own or of `known`, for continuations only. Raises PlanError."""
+        action = self.action(name) or (known.action(name) if known is not None else None)
+        if action is None:
+            names = sorted({each.name for plan in (self, known) if plan is not None for each in plan.actions})
+            raise PlanError(
+                f"no action {name!r} to retire, in this plan or the one in force; they have {', '.join(names)}"
+            )
+        others = tuple(each for each in self.actions if each.name != name)
+        return self.model_copy(update={"actions": (*others, action.retire())}).with_build()
+
+    def without(self, names: Iterable[str]) -> "Plan":
+        """This plan without these actions. Not to be run: the last action may be among them."""
+        gone = set(names)
+        kept = tuple(each for each in self.actions if each.name not in gone)
+        return self.model_copy(update={"actions": kept}).with_build()
+
+    @property
+    def retired(self) -> tuple[str, ...]:
+        """Names of the actions that are here for continuations only."""
+        return tuple(action.name for action in self.actions if action.retired)
 
     def to_json(self) -> bytes:
         return self.model_dump_json(indent=2).encode() + b"\n"

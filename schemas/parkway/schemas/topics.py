@@ -69,6 +69,11 @@ class Topics:
         """Records that cannot be handled, with the reason in headers."""
         return f"{self.namespace}.dlq"
 
+    def is_ours(self, topic: str) -> bool:
+        """Whether a topic of that name is, or would be, this installation's."""
+        own = {self.requests, self.events, self.outputs, self.parked, self.state, self.journal, self.plans, self.dlq}
+        return topic in own or topic.startswith((self.action(""), self.resume("")))
+
     @property
     def router_group(self) -> str:
         return f"{self.namespace}.router"

@@ -8,6 +8,7 @@ from parkway.agents.context import Context
 from parkway.agents.errors import AgentError, ContextError, ToolArgumentsError
 from parkway.agents.load import load_agent
 from parkway.agents.retry import Retry
+from parkway.agents.source import Source
 from parkway.agents.tool import Tool, tool
 from parkway.schemas.event_types import EventType
 from parkway.schemas.events import (
@@ -58,6 +59,7 @@ __all__ = [
     "ModelSource",
     "OutputEvent",
     "Retry",
+    "Source",
     "Tool",
     "ToolArgumentsError",
     "ToolCall",

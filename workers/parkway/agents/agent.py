@@ -9,17 +9,19 @@ from typing import Any, ClassVar
 from parkway.agents.action import ActionSpec, options_of, spec_of
 from parkway.agents.chat_model import ChatModel
 from parkway.agents.errors import AgentError
+from parkway.agents.source import Source
 from parkway.agents.tool import Tool
 
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """What a class says: user actions in class order, chat models by attribute, tools by name."""
+    """What a class says: user actions in class order, chat models by attribute, tools by name, sources by attribute."""
 
     agent: str
     actions: tuple[ActionSpec, ...]
     chat_models: dict[str, ChatModel]
     tools: dict[str, Tool[..., Any]]
+    sources: dict[str, Source]
 
     def action(self, name: str) -> ActionSpec | None:
         """The user action of that name, or None."""
@@ -67,6 +69,7 @@ def _definition(cls: type[Agent]) -> Definition:
         actions=_actions(cls, members),
         chat_models=chat_models,
         tools=_tools(cls, members, chat_models),
+        sources=_sources(cls, members),
     )
 
 
@@ -109,3 +112,13 @@ def _tools(cls: type[Agent], members: dict[str, Any], chat_models: dict[str, Cha
         if known.function is not each.function:
             raise AgentError(f"{cls.__name__}: two tools are called {each.name!r}; write @tool(name=...) above one")
     return tools
+
+
+def _sources(cls: type[Agent], members: dict[str, Any]) -> dict[str, Source]:
+    sources = {name: value for name, value in members.items() if isinstance(value, Source)}
+    by_topic: dict[str, str] = {}
+    for name, source in sources.items():
+        other = by_topic.setdefault(source.topic, name)
+        if other != name:
+            raise AgentError(f"{cls.__name__}: {other} and {name} both read topic {source.topic!r}; keep one of them")
+    return sources

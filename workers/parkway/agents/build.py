@@ -26,7 +26,12 @@ def build_plan(agent: type[Agent] | Agent, source: str) -> Plan:
     if not actions:
         raise AgentError(f"{source}: {definition.agent} has no actions; add a method with @action, or a ChatModel")
     try:
-        plan = Plan(agent=source, actions=tuple(actions), accepts=tuple(dict.fromkeys(accepts)))
+        plan = Plan(
+            agent=source,
+            actions=tuple(actions),
+            accepts=tuple(dict.fromkeys(accepts)),
+            sources=tuple(each.planned() for each in definition.sources.values()),
+        )
     except ValidationError as error:
         raise AgentError(f"{source}: {error.errors()[0]['msg']}") from error
     return plan.with_build()
