@@ -36,8 +36,7 @@ def apply(
         typer.echo(f"created  {name}")
     for difference in applied.differences:
         typer.echo(f"note     {difference}")
-    total = applied.topics * applied.partitions
     typer.echo(
-        f"{applied.topics} topics x {applied.partitions} partitions = {total} partitions, "
-        f"{total * applied.replication} replicas; {len(applied.created)} topics created"
+        f"{applied.topics} topics x {applied.partitions} partitions = {applied.total} partitions (plans: 1), "
+        f"{applied.total * applied.replication} replicas; {len(applied.created)} topics created"
     )

@@ -2,9 +2,12 @@
 
 `2;<stamp>;<number>;plan=<build>`: the stamp is random per assignment, the number grows with every transaction, so a
 router can tell whether a commit is its own newest one (runtime/recovery.py). Version 1 was `1;plan=<build>`.
+
+A router commits the mark of its plan for all its partitions, the idle ones too: so a partition that shows a plan has
+no record in flight that was matched against an earlier one.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -41,13 +44,27 @@ def read_mark(metadata: str | None) -> PlanMark | None:
     return PlanMark(plan.removeprefix("plan="), stamp, int(number))
 
 
+def marked_builds(
+    settings: Settings, client_id: str, partitions: Sequence[tuple[str, int]]
+) -> dict[tuple[str, int], str | None] | None:
+    """(topic, partition) -> build of the plan that its router last committed with; None: no router yet.
+
+    None altogether when there is no answer within seconds.
+    """
+    offsets = GroupOffsets(settings, client_id, settings.topics.router_group)
+    try:
+        answer = offsets.committed([TopicPartition(topic, one) for topic, one in partitions], _ASK_SECONDS)
+    finally:
+        offsets.close()
+    if answer is None:
+        return None
+    marks = {(one.topic, one.partition): read_mark(one.metadata) for one in answer}
+    return {place: mark.plan if mark is not None else None for place, mark in marks.items()}
+
+
 def plans_in_force(settings: Settings, client_id: str, partitions: Iterable[int]) -> set[str]:
     """Builds of the plans that routers last committed with. Empty when there is no answer, or no router yet."""
     topics = settings.topics
-    offsets = GroupOffsets(settings, client_id, topics.router_group)
-    try:
-        wanted = [TopicPartition(topic, one) for topic in (topics.requests, topics.events) for one in partitions]
-        marks = [read_mark(one.metadata) for one in offsets.committed(wanted, _ASK_SECONDS) or ()]
-    finally:
-        offsets.close()
-    return {mark.plan for mark in marks if mark is not None}
+    wanted = [(topic, one) for topic in (topics.requests, topics.events) for one in partitions]
+    marks = marked_builds(settings, client_id, wanted) or {}
+    return {build for build in marks.values() if build is not None}

@@ -45,6 +45,7 @@ class TopicSpec:
 
     name: str
     config: Mapping[str, str] = field(default_factory=dict)
+    partitions: int | None = None  # None: P, as all topics that records flow through
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,8 @@ class Applied:
     created: list[str]
     differences: list[str]
     topics: int
-    partitions: int
+    partitions: int  # P
+    total: int  # partitions of all topics together
     replication: int
 
 
@@ -72,6 +74,7 @@ def wanted_topics(topics: Topics, plan: Plan) -> list[TopicSpec]:
             specs.append(TopicSpec(topics.resume(action.name), inner))
     if any(action.parks for action in plan.actions):
         specs.append(TopicSpec(topics.parked, {**_COMPACTED, **inner}))
+    specs.append(TopicSpec(topics.plans, {**_COMPACTED, "max.message.bytes": str(_DLQ_BYTES)}, partitions=1))
     specs.append(TopicSpec(topics.requests, {"max.message.bytes": str(_REQUEST_BYTES)}))
     return specs
 
@@ -91,19 +94,20 @@ def check_topics(admin: AdminClient, bootstrap: str, topics: Topics, plan: Plan,
     """The partition count P of the installation. `way_out`: the command that creates this plan's topics.
 
     Raises TopologyError, with the way out, when a topic that the plan uses is missing or has another count
-    than `requests`.
+    than `requests`. The plan topic is not among them: a router that has its plan from a file needs none.
     """
     existing = cluster(admin, bootstrap).topics
-    ours = [spec.name for spec in wanted_topics(topics, plan)]
+    ours = [spec.name for spec in wanted_topics(topics, plan) if spec.partitions is None]
+    for source in plan.sources:
+        _check_source(source.topic, topics, existing)
     for reply_topic in plan.reply_topics:
         if reply_topic not in existing:
             raise TopologyError(f"missing reply topic {reply_topic}: create it, or take it off the plan's reply_topics")
-    wanted = [*ours, *plan.reply_topics]
     missing = [name for name in ours if name not in existing]
     if missing:
         raise TopologyError(f"missing topic{'s' if len(missing) > 1 else ''} {', '.join(missing)}: run `{way_out}`")
     partitions = len(existing[topics.requests].partitions)
-    wrong = _other_counts(existing, wanted, partitions)
+    wrong = _other_counts(existing, map(TopicSpec, [*ours, *plan.reply_topics]), partitions)
     if wrong:
         raise TopologyError(
             f"{'; '.join(wrong)}, but {topics.requests} has {partitions}: "
@@ -111,6 +115,16 @@ def check_topics(admin: AdminClient, bootstrap: str, topics: Topics, plan: Plan,
             f"or delete them when they are empty and run `{way_out}`"
         )
     return partitions
+
+
+def _check_source(topic: str, topics: Topics, existing: Mapping[str, TopicMetadata]) -> None:
+    if topics.is_ours(topic):
+        raise TopologyError(f"source topic {topic} is one of Parkway's own: a Source reads a topic of somebody else's")
+    if topic not in existing:
+        raise TopologyError(
+            f"missing source topic {topic}: it is yours, so Parkway does not create it; create it, "
+            "or take its Source off the agent and build the plan again"
+        )
 
 
 def apply_topics(admin: AdminClient, bootstrap: str, topics: Topics, plan: Plan, partitions: int | None) -> Applied:
@@ -131,16 +145,22 @@ def apply_topics(admin: AdminClient, bootstrap: str, topics: Topics, plan: Plan,
     specs = wanted_topics(topics, plan)
     missing = [spec for spec in specs if spec.name not in existing]
     _create(admin, missing, count, replication)
-    _wait_until_led(admin, bootstrap, [spec.name for spec in missing], count)
+    _wait_until_led(admin, bootstrap, missing, count)
     present = [spec for spec in specs if spec.name in existing]
-    differences = _other_counts(existing, [spec.name for spec in present], count)
+    differences = _other_counts(existing, present, count)
     differences += _other_configs(admin, present)
+    for source in plan.sources:
+        if source.topic not in existing:
+            differences.append(
+                f"source topic {source.topic} is missing: it is yours, create it before you put the plan in force"
+            )
     if replication < 3:
         differences.append(
             f"replication is {replication}: the cluster has {len(metadata.brokers)} broker(s); "
             "a lost disk loses records (fine for development)"
         )
-    return Applied([spec.name for spec in missing], differences, len(specs), count, replication)
+    total = sum(spec.partitions or count for spec in specs)
+    return Applied([spec.name for spec in missing], differences, len(specs), count, total, replication)
 
 
 def offset_metadata_limit(admin: AdminClient) -> int:
@@ -158,7 +178,7 @@ def _create(admin: AdminClient, specs: Iterable[TopicSpec], partitions: int, rep
     new = [
         NewTopic(
             spec.name,
-            num_partitions=partitions,
+            num_partitions=spec.partitions or partitions,
             replication_factor=replication,
             config={
                 **spec.config,
@@ -178,18 +198,16 @@ def _create(admin: AdminClient, specs: Iterable[TopicSpec], partitions: int, rep
                 raise TopologyError(f"topic {name} cannot be created: {failure.args[0].str()}") from None
 
 
-def _wait_until_led(admin: AdminClient, bootstrap: str, names: list[str], partitions: int) -> None:
+def _wait_until_led(admin: AdminClient, bootstrap: str, specs: list[TopicSpec], partitions: int) -> None:
     """Brokers learn of a new topic a little later: the next command must not find it missing."""
     give_up = time.monotonic() + _VISIBLE_SECONDS
-    while not all(_is_led(topic, partitions) for topic in _topics(admin, bootstrap, names)):
+    while specs:
+        known = cluster(admin, bootstrap).topics
+        if all(_is_led(known.get(spec.name), spec.partitions or partitions) for spec in specs):
+            return
         if time.monotonic() > give_up:
             raise TopologyError(f"new topics have no leaders after {_VISIBLE_SECONDS:g} s: look at the brokers")
         time.sleep(0.1)
-
-
-def _topics(admin: AdminClient, bootstrap: str, names: list[str]) -> list[TopicMetadata | None]:
-    known = cluster(admin, bootstrap).topics if names else {}
-    return [known.get(name) for name in names]
 
 
 def _is_led(topic: TopicMetadata | None, partitions: int) -> bool:
@@ -198,11 +216,11 @@ def _is_led(topic: TopicMetadata | None, partitions: int) -> bool:
     return all(partition.leader >= 0 for partition in topic.partitions.values())
 
 
-def _other_counts(existing: Mapping[str, TopicMetadata], names: Iterable[str], partitions: int) -> list[str]:
+def _other_counts(existing: Mapping[str, TopicMetadata], specs: Iterable[TopicSpec], partitions: int) -> list[str]:
     return [
-        f"{name} has {len(existing[name].partitions)} partitions"
-        for name in names
-        if len(existing[name].partitions) != partitions
+        f"{spec.name} has {len(existing[spec.name].partitions)} partitions"
+        for spec in specs
+        if len(existing[spec.name].partitions) != (spec.partitions or partitions)
     ]
 
 

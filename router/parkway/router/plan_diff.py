@@ -1,0 +1,148 @@
+"""What one plan changes against another: actions, triggers, accepted types, sources, policies."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from parkway.schemas.plan import ActionPlan, Plan, SourcePlan
+
+# What is told apart member by member, or is no part of what a router does.
+_TOLD_APART: Final = frozenset({"v", "agent", "build", "actions", "accepts", "sources"})
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What was added and removed under one heading, such as the triggers of an action."""
+
+    added: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.added or self.removed)
+
+    def to_json(self) -> dict[str, Any]:
+        return {"added": list(self.added), "removed": list(self.removed)}
+
+
+@dataclass(frozen=True, slots=True)
+class ActionChange:
+    """An action that both plans have. `retired`: it takes no new work from here on; False: it does again."""
+
+    name: str
+    triggers: Changes
+    resumed_by: Changes
+    answers: Changes
+    retired: bool | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        lists = {
+            heading: changes.to_json()
+            for heading, changes in (
+                ("triggers", self.triggers),
+                ("resumed_by", self.resumed_by),
+                ("answers", self.answers),
+            )
+            if changes
+        }
+        return {"name": self.name, **lists, **({} if self.retired is None else {"retired": self.retired})}
+
+
+@dataclass(frozen=True, slots=True)
+class PlanDiff:
+    """From one plan to another. False when a router would do the same with both."""
+
+    actions: Changes
+    changed: tuple[ActionChange, ...]
+    accepts: Changes
+    sources: Changes
+    policies: dict[str, tuple[Any, Any]] = field(default_factory=dict)  # name -> before, after
+    reordered: bool = False  # the same actions or triggers in another order
+
+    def __bool__(self) -> bool:
+        return bool(self.actions or self.changed or self.accepts or self.sources or self.policies or self.reordered)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "same": not self,
+            "actions": {**self.actions.to_json(), "changed": [each.to_json() for each in self.changed]},
+            "accepts": self.accepts.to_json(),
+            "sources": self.sources.to_json(),
+            "policies": {name: {"from": old, "to": new} for name, (old, new) in self.policies.items()},
+            "reordered": self.reordered,
+        }
+
+    def lines(self) -> Iterator[str]:
+        """For people: `+` added, `-` removed, `~` changed, one thing a line."""
+        yield from _lines("action", self.actions)
+        for each in self.changed:
+            if each.retired is not None:
+                said = "retired: continuations only" if each.retired else "no longer retired: it takes new work"
+                yield f"~ action {each.name}: {said}"
+            yield from _lines(f"action {each.name}: trigger", each.triggers)
+            yield from _lines(f"action {each.name}: resumed by", each.resumed_by)
+            yield from _lines(f"action {each.name}: answers", each.answers)
+        yield from _lines("accepts", self.accepts)
+        yield from _lines("source", self.sources)
+        for name, (old, new) in self.policies.items():
+            yield f"~ {name}: {_shown(old)} -> {_shown(new)}"
+        if self.reordered:
+            yield "~ the order of actions or triggers"
+
+
+def diff(old: Plan | None, new: Plan) -> PlanDiff:
+    """What `new` changes; against None everything is added."""
+    before = {action.name: action for action in old.actions} if old is not None else {}
+    after = {action.name: action for action in new.actions}
+    changed = [_action(before[name], action) for name, action in after.items() if name in before]
+    found = PlanDiff(
+        actions=_changes(before, after),
+        changed=tuple(each for each in changed if each is not None),
+        accepts=_changes(old.accepts if old is not None else (), new.accepts),
+        sources=_changes(map(source_line, old.sources if old is not None else ()), map(source_line, new.sources)),
+        policies={} if old is None else _policies(old, new),
+    )
+    if old is None or found or old.with_build().build == new.with_build().build:
+        return found
+    return PlanDiff(found.actions, found.changed, found.accepts, found.sources, found.policies, reordered=True)
+
+
+def source_line(source: SourcePlan) -> str:
+    """A source in a few words: `shop.orders (avro, order)`."""
+    return f"{source.topic} ({source.format}{f', {source.type}' if source.type else ''})"
+
+
+def _action(old: ActionPlan, new: ActionPlan) -> ActionChange | None:
+    change = ActionChange(
+        new.name,
+        _changes(old.triggers, new.triggers),
+        _changes(old.resumed_by, new.resumed_by),
+        _changes(old.answers, new.answers),
+        None if old.retired == new.retired else new.retired,
+    )
+    return change if change.triggers or change.resumed_by or change.answers or change.retired is not None else None
+
+
+def _changes(old: Iterable[str], new: Iterable[str]) -> Changes:
+    before, after = dict.fromkeys(old), dict.fromkeys(new)
+    return Changes(
+        tuple(each for each in after if each not in before), tuple(each for each in before if each not in after)
+    )
+
+
+def _policies(old: Plan, new: Plan) -> dict[str, tuple[Any, Any]]:
+    before, after = (
+        old.model_dump(mode="json", exclude=set(_TOLD_APART)),
+        new.model_dump(mode="json", exclude=set(_TOLD_APART)),
+    )
+    return {name: (before[name], after[name]) for name in after if before[name] != after[name]}
+
+
+def _lines(heading: str, changes: Changes) -> Iterator[str]:
+    for sign, each in (("+", changes.added), ("-", changes.removed)):
+        yield from (f"{sign} {heading} {one}" for one in each)
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return (", ".join(map(str, value)) or "none") if isinstance(value, list) else str(value)
