@@ -20,18 +20,21 @@ from confluent_kafka import (
     Producer,
     TopicPartition,
 )
-from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin import AdminClient, NewTopic
 
 from parkway.agents.build import build_plan
 from parkway.agents.load import load_agent
 from parkway.runtime.clients import admin_client, manual_consumer
 from parkway.runtime.group_offsets import GroupOffsets
 from parkway.runtime.log_offsets import high_watermarks
+from parkway.runtime.plan_log import Published, read_plans
 from parkway.runtime.settings import Settings
 from parkway.runtime.topology import apply_topics
 from parkway.schemas.plan import Plan
 
 HERE = Path(__file__).parent
+# For processes: the agents of the tests, and the code under test where it is not the installed one.
+PYTHONPATH = os.pathsep.join([str(HERE), *filter(None, [os.environ.get("PYTHONPATH")])])
 T = TypeVar("T")
 
 
@@ -95,9 +98,30 @@ class Installation:
         script = [str(HERE / "faults.py")]
         return self._start(command, instance, {"FAULTS": faults, **environment}, script)
 
+    def following_router(self, instance: str = "r0", **environment: str) -> subprocess.Popen[bytes]:
+        """A router that takes its plan from the plan topic."""
+        return self._start(["router", "--instance", instance], instance, environment)
+
     def worker(self, instance: str = "w0", *actions: str, **environment: str) -> subprocess.Popen[bytes]:
         chosen = [word for name in actions for word in ("--action", name)]
         return self._start(["worker", self.agent, "--instance", instance, *chosen], instance, environment)
+
+    def parkway(self, *arguments: str, stdin: str = "", **environment: str) -> subprocess.CompletedProcess[str]:
+        """Run a command to its end."""
+        settings = {
+            "PARKWAY_BOOTSTRAP_SERVERS": self.settings.bootstrap_servers,
+            "PARKWAY_NAMESPACE": self.settings.namespace,
+            "PYTHONPATH": PYTHONPATH,
+        }
+        return subprocess.run(
+            [sys.executable, "-m", "parkway.cli", *arguments],
+            input=stdin,
+            capture_output=True,
+            text=True,
+            timeout=90,
+            check=False,
+            env={**os.environ, **settings, **environment},
+        )
 
     def _start(
         self,
@@ -112,7 +136,7 @@ class Installation:
             "PARKWAY_NAMESPACE": self.settings.namespace,
             "PARKWAY_SESSION_TIMEOUT": "6",
             "PARKWAY_TRANSACTION_TIMEOUT": "10",
-            "PYTHONPATH": os.pathsep.join(filter(None, (str(HERE), os.environ.get("PYTHONPATH")))),
+            "PYTHONPATH": PYTHONPATH,
             **extra,
         }
         log = (self.folder / f"{name}.log").open("ab")
@@ -237,6 +261,19 @@ class Installation:
                     left.discard(position.partition)
         consumer.close()
         return sorted(found, key=lambda read: (read.partition, read.offset))
+
+    def read_plans(self) -> list[Published]:
+        return read_plans(self.settings, self.admin, "tests-plans")[0]
+
+    def create_topic(self, name: str, partitions: int) -> None:
+        """A topic of somebody else's."""
+        self.admin.create_topics([NewTopic(name, num_partitions=partitions)])[name].result()
+
+        def led() -> bool:
+            found = self.admin.list_topics(timeout=10).topics.get(name)
+            return found is not None and len(found.partitions) == partitions
+
+        wait_for(f"topic {name}", led)
 
     def wait_read(self, topic: str, count: int, seconds: float = 60.0) -> list[Read]:
         """Wait until `topic` holds at least `count` committed records."""

@@ -10,26 +10,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from installation import HERE, Installation, event, wait_for
+from installation import PYTHONPATH, Installation, event, wait_for
 
 
 def parkway(
     here: Installation, *arguments: str, stdin: str = "", **environment: str
 ) -> subprocess.CompletedProcess[str]:
-    settings = {
-        "PARKWAY_BOOTSTRAP_SERVERS": here.settings.bootstrap_servers,
-        "PARKWAY_NAMESPACE": here.settings.namespace,
-        "PYTHONPATH": str(HERE),
-    }
-    return subprocess.run(
-        [sys.executable, "-m", "parkway.cli", *arguments],
-        input=stdin,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-        env={**os.environ, **settings, **environment},
-    )
+    return here.parkway(*arguments, stdin=stdin, **environment)
 
 
 def test_missing_topics_are_said_with_the_command_that_creates_them(install: Callable[..., Installation]) -> None:
@@ -58,6 +45,7 @@ def test_topics_are_set_as_the_design_says(install: Callable[..., Installation])
     names = set(here.admin.list_topics(timeout=10).topics)
     topics = here.topics
     wanted = {topics.requests, topics.events, topics.outputs, topics.dlq, topics.parked, topics.resume("chat")}
+    wanted |= {topics.plans}
     wanted |= {topics.action(action.name) for action in here.plan.actions}
     assert {name for name in names if name.startswith(f"{here.settings.namespace}.")} == wanted
 
@@ -130,7 +118,7 @@ def test_dev_runs_everything_restarts_what_dies_and_stops_at_ctrl_c(
         **os.environ,
         "PARKWAY_BOOTSTRAP_SERVERS": here.settings.bootstrap_servers,
         "PARKWAY_NAMESPACE": f"{here.settings.namespace}-dev",
-        "PYTHONPATH": str(HERE),
+        "PYTHONPATH": PYTHONPATH,
         "PARKWAY_STATE_DIR": str(tmp_path / "state"),
     }
     with output.open("w") as log:

@@ -1,20 +1,30 @@
-"""`parkway plan`: from code to the plan that a router needs."""
+"""`parkway plan`: from code to the plan in force, and what routers make of it."""
 
+import json
 import sys
+from collections import Counter
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
+from confluent_kafka.admin import AdminClient
 
 from parkway.agents.build import build_plan
 from parkway.agents.load import load_agent
-from parkway.cli.options import AgentSource
+from parkway.cli.options import AgentSource, Bootstrap, KafkaSettings, Namespace, make_settings, read_plan
+from parkway.cli.plan_change import check_drops, compile_triggers, dropped_actions, losses, marks, plan_in_force
 from parkway.router.cel.lint import lint
+from parkway.router.plan_diff import diff, source_line
+from parkway.runtime.clients import admin_client
+from parkway.runtime.plan_log import Published, publish_plan, read_plans
+from parkway.runtime.settings import Settings
+from parkway.runtime.topology import check_topics
+from parkway.schemas.plan import Plan, PlanError
 
 app = typer.Typer(no_args_is_help=True, help="Plans: what a router needs to know of an agent.")
 
-
-@app.callback()
-def _plans() -> None:
-    """Keep `build` a word of its own."""
+PlanArgument = Annotated[Path, typer.Argument(metavar="[FILE]", help="The plan, from `parkway plan build`.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 @app.command("build")
@@ -27,3 +37,147 @@ def build(agent: AgentSource) -> None:
     for warning in lint([(action.name, action.triggers) for action in plan.actions]):
         typer.echo(f"warning: {warning}", err=True)
     sys.stdout.buffer.write(plan.to_json())
+
+
+@app.command("apply")
+def apply(
+    plan: PlanArgument = Path("plan.json"),
+    retire: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Keep this action for continuations only: no trigger fires it."),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Drop actions that still have work, and lose it.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    bootstrap_servers: Bootstrap = None,
+    namespace: Namespace = None,
+    kafka: KafkaSettings = None,
+) -> None:
+    """Put a plan in force: running routers take it within a second, between two batches.
+
+    Its triggers must compile and its topics exist (`parkway topics apply`). An action of the plan in force is
+    dropped in two steps: retire it, and leave it out once it has nothing left to do.
+    """
+    settings = make_settings(kafka, bootstrap_servers=bootstrap_servers, namespace=namespace)
+    new = read_plan(plan).with_build()
+    compile_triggers(new)
+    admin = admin_client(settings, f"{settings.namespace}.plan")
+    found, end = read_plans(settings, admin, f"{settings.namespace}.plan")
+    current = plan_in_force(found)
+    old = current.plan if current is not None else None
+    for name in retire or ():
+        new = new.retire(name, old)
+    check_topics(admin, settings.bootstrap_servers, settings.topics, new, f"parkway topics apply --plan {plan}")
+    changes = diff(old, new)
+    if not changes and current is found[-1]:
+        typer.echo(f"plan {new.build} is in force already")
+        return
+    dropped = dropped_actions(old, new) if old is not None else []
+    if old is not None and dropped and not force:
+        check_drops(settings, admin, old, dropped)
+    typer.echo(f"plan {old.build if old is not None else 'none'} -> {new.build}")
+    for line in changes.lines():
+        typer.echo(line)
+    if old is not None and dropped and force:
+        for line in losses(settings, admin, old, dropped):
+            typer.echo(line)
+    if not yes:
+        _ask()
+    offset = publish_plan(settings, f"{settings.namespace}.plan", new)
+    typer.echo(f"plan {new.build} is in force; `parkway plan show` says which routers have taken it")
+    if offset != end:
+        typer.echo("warning: somebody else published a plan meanwhile, and this one replaces it: look again", err=True)
+
+
+@app.command("diff")
+def difference(
+    plan: PlanArgument = Path("plan.json"),
+    as_json: AsJson = False,
+    bootstrap_servers: Bootstrap = None,
+    namespace: Namespace = None,
+    kafka: KafkaSettings = None,
+) -> None:
+    """Say what a plan would change. Exit 0: nothing; 1: something."""
+    settings = make_settings(kafka, bootstrap_servers=bootstrap_servers, namespace=namespace)
+    new = read_plan(plan).with_build()
+    admin = admin_client(settings, f"{settings.namespace}.plan")
+    found, _ = read_plans(settings, admin, f"{settings.namespace}.plan")
+    current = plan_in_force(found)
+    changes = diff(current.plan if current is not None else None, new)
+    if as_json:
+        typer.echo(json.dumps(changes.to_json(), indent=2, ensure_ascii=False))
+    else:
+        for line in changes.lines():
+            typer.echo(line)
+    if changes:
+        raise typer.Exit(1)
+
+
+@app.command("show")
+def show(
+    as_json: Annotated[bool, typer.Option("--json", help="Print the plan itself, as `plan apply` takes it.")] = False,
+    bootstrap_servers: Bootstrap = None,
+    namespace: Namespace = None,
+    kafka: KafkaSettings = None,
+) -> None:
+    """Show the plan in force, and which plan the routers run."""
+    settings = make_settings(kafka, bootstrap_servers=bootstrap_servers, namespace=namespace)
+    admin = admin_client(settings, f"{settings.namespace}.plan")
+    found, _ = read_plans(settings, admin, f"{settings.namespace}.plan")
+    current = plan_in_force(found)
+    if current is None or current.plan is None:
+        raise PlanError(f"no plan in {settings.topics.plans}: run `parkway plan apply plan.json`")
+    if as_json:
+        sys.stdout.buffer.write(current.plan.to_json())
+        return
+    for line in _refused(found, current):
+        typer.echo(line, err=True)
+    _show_plan(current.plan)
+    _show_routers(settings, admin, current.plan)
+
+
+def _refused(found: list[Published], current: Published) -> list[str]:
+    newer = [one for one in found if one.offset > current.offset]
+    return [f"warning: offset {one.offset} holds no plan: {one.problem or 'its triggers do not load'}" for one in newer]
+
+
+def _show_plan(plan: Plan) -> None:
+    typer.echo(f"plan     {plan.build} of {plan.agent}")
+    for action in plan.actions:
+        marked = " (retired: continuations only)" if action.retired else ""
+        typer.echo(f"action   {action.name}{marked}")
+        for trigger in action.triggers:
+            typer.echo(f"           {trigger}")
+    typer.echo(f"accepts  {', '.join(plan.accepts)}")
+    for source in plan.sources:
+        typer.echo(f"source   {source_line(source)}")
+    typer.echo(f"policies on_trigger_error {plan.on_trigger_error}, hop_limit {plan.hop_limit}")
+
+
+def _show_routers(settings: Settings, admin: AdminClient, plan: Plan) -> None:
+    shown = marks(settings, admin, plan)
+    if shown is None:
+        typer.echo("routers  no stable answer about their offsets now: ask again")
+        return
+    by_topic: dict[str, dict[int, str | None]] = {}
+    for (topic, partition), one in shown.items():
+        by_topic.setdefault(topic, {})[partition] = one
+    for topic, builds in by_topic.items():
+        for line in _by_build(topic, builds, plan.build):
+            typer.echo(line)
+
+
+def _by_build(topic: str, builds: dict[int, str | None], in_force: str) -> list[str]:
+    lines = []
+    for one in Counter(builds.values()):
+        partitions = ", ".join(str(partition) for partition, found in builds.items() if found == one)
+        said = "no router yet" if one is None else one
+        lines.append(f"routers  {topic} {partitions}: {said}{'' if one == in_force else '  <- not the plan in force'}")
+    return lines
+
+
+def _ask() -> None:
+    if not sys.stdin.isatty():
+        raise PlanError("not published: there is no terminal to ask on; give --yes")
+    answer: Any = typer.confirm("Put it in force?")
+    if not answer:
+        raise typer.Exit(1)

@@ -3,6 +3,7 @@
 import os
 import signal
 from pathlib import Path
+from typing import Annotated
 
 import typer
 
@@ -14,26 +15,29 @@ from parkway.cli.options import (
     LogLevel,
     MetricsPort,
     Namespace,
-    PlanFile,
     make_settings,
     read_plan,
 )
-from parkway.router.routing import Routing
-from parkway.router.service import Router
+from parkway.router.plan_watch import PlanLoader, PlanWatcher
+from parkway.router.service import Router, no_updates
 from parkway.runtime.clients import admin_client
 from parkway.runtime.codec import event_codec
 from parkway.runtime.instance import take_instance
 from parkway.runtime.logs import configure_logs
 from parkway.runtime.membership import wait_for_dead_members
 from parkway.runtime.metrics import serve_metrics
-from parkway.runtime.topology import check_topics
 
 app = typer.Typer(pretty_exceptions_enable=False)
 
 
 @app.command()
 def run(
-    plan: PlanFile = Path("plan.json"),
+    plan: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="A plan file; default: the plan in force (`parkway plan apply`), as it changes."
+        ),
+    ] = None,
     bootstrap_servers: Bootstrap = None,
     namespace: Namespace = None,
     instance: InstanceName = None,
@@ -44,6 +48,7 @@ def run(
 ) -> None:
     """Match events against the plan's triggers and publish them to the topics of the actions.
 
+    Without --plan it takes the plan in force, and each one that follows it between two batches.
     Start as many as there are partitions, at most. SIGTERM finishes the batch in hand and leaves.
     """
     settings = make_settings(
@@ -56,21 +61,33 @@ def run(
         metrics_port=metrics_port,
     )
     configure_logs(settings.log_format, settings.log_level)
-    the_plan = read_plan(plan)
-    routing = Routing(the_plan, settings.topics, event_codec(settings))
+    given = read_plan(plan) if plan is not None else None
+    codec = event_codec(settings)
     held = take_instance(settings.namespace, "router", settings.instance)
     client_id = f"{settings.namespace}.router.{held.name}"
     admin = admin_client(settings, client_id)
-    way_out = f"parkway topics apply --plan {plan}"
-    check_topics(admin, settings.bootstrap_servers, settings.topics, the_plan, way_out)
+    loader = PlanLoader(settings, admin, codec)
+    watcher = None
+    if given is not None:
+        routing = loader.load(given, f"parkway topics apply --plan {plan}")
+    else:
+        routing, offset = loader.load_newest(f"{client_id}.plans")
+        watcher = PlanWatcher(loader, f"{client_id}.plans", routing.plan, offset)
     with held:
         if not held.predecessor_died:
             wait_for_dead_members(admin, settings.topics.router_group, client_id, settings.session_timeout)
         serve_metrics(settings.metrics_port)
-        router = Router(settings, routing, held.name)
+        router = Router(settings, routing, held.name, watcher.updates if watcher is not None else no_updates)
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: _stop(router))
-        router.run()
+        if watcher is not None:
+            watcher.start()
+        try:
+            router.run()
+        finally:
+            if watcher is not None:
+                watcher.stop()
+                watcher.join(5)  # it may ask a broker that is gone
 
 
 def _stop(router: Router) -> None:

@@ -74,7 +74,9 @@ class Routing:
         """Everything that `record` causes; an empty list when nothing matches it."""
         if record.topic == self._topics.events:
             return self._from_inside(record)
-        return self._from_outside(record, self._sources.get(record.topic))
+        if record.topic == self._topics.requests:
+            return self._from_outside(record, None)
+        return self._from_outside(record, self._sources[record.topic])
 
     def report(self) -> None:
         """Add to the metrics what was counted since the last call: a metric takes a lock, so once a batch."""

@@ -64,13 +64,12 @@ class Router:
         instance: str,
         updates: Callable[[], Routing | None] = no_updates,
     ) -> None:
-        self._topics = settings.topics
         self._routing = routing
         self._updates = updates
         self._log = get_logger("router").bind(instance=instance)
         self._stop = threading.Event()
         client_id = f"{settings.namespace}.router.{instance}"
-        group = self._topics.router_group
+        group = settings.topics.router_group
         self._heart = Heartbeat()
         prefetch = {name: settings.kafka.get(name, value) for name, value in _PREFETCH.items()}
         self._consumer: Consumer = group_consumer(settings, client_id, group, **prefetch)
@@ -126,6 +125,7 @@ class Router:
             self._size_batches(self._epoch)
         self._log.info("plan_swapped", plan=routing.plan.build, before=before.plan.build)
         if set(routing.input_topics) != set(before.input_topics):
+            self._end_epoch()  # no record of a topic that this plan does not read: a rebalance is on its way
             self._subscribe()
 
     def _step(self) -> None:
@@ -197,7 +197,7 @@ class Router:
         for source in sources:
             nexts[source.topic, source.partition] = source.offset + 1
         for topic, taken in Counter(source.topic for source in sources).items():
-            metrics.TAKEN.labels("events" if topic == self._topics.events else "requests").inc(taken)
+            metrics.TAKEN.labels(self._routing.role(topic)).inc(taken)
         self._routing.report()
         commits = progress.advance(nexts)
         if self._next is None:

@@ -7,8 +7,9 @@ from typing import Final
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from parkway.runtime.clients import MAX_RECORD_BYTES, check_consumer_error, manual_consumer, plain_producer
+from parkway.runtime.clients import MAX_RECORD_BYTES, manual_consumer, plain_producer
 from parkway.runtime.log_offsets import high_watermarks, log_beginnings
+from parkway.runtime.log_reader import read_up_to
 from parkway.runtime.settings import Settings
 from parkway.runtime.topology import TopologyError, cluster
 from parkway.schemas.errors import ParkwayError
@@ -56,36 +57,18 @@ def plan_consumer(settings: Settings, client_id: str, offset: int) -> Consumer:
 def read_plans(settings: Settings, admin: AdminClient, client_id: str) -> tuple[list[Published], int]:
     """What the plan topic holds now, oldest first, and the offset after it.
 
-    Raises TopologyError when there is no such topic or no broker, PlanLogError when it cannot be read to its end.
+    Raises TopologyError when there is no such topic or no broker, PlanLogError or LogReadError when it cannot be
+    read to its end.
     """
     topic = settings.topics.plans
     if topic not in cluster(admin, settings.bootstrap_servers).topics:
         raise TopologyError(
             f"missing topic {topic}: run `parkway topics apply --plan plan.json`, then `parkway plan apply plan.json`"
         )
-    give_up = time.monotonic() + _SECONDS
-    begin, end = _bounds(admin, topic, give_up)
-    found: list[Published] = []
-    consumer = plan_consumer(settings, client_id, begin)
-    try:
-        position = begin
-        while position < end:
-            if time.monotonic() > give_up:
-                raise PlanLogError(f"{topic} cannot be read to its end within {_SECONDS:g} s (at {position} of {end})")
-            message = consumer.poll(_PAUSE)
-            if message is not None and (error := message.error()) is not None:
-                _check(error, topic)
-            elif message is not None and (one := published(message, settings.namespace)) is not None:
-                found.append(one)
-            position = max(position, consumer.position([TopicPartition(topic, 0)])[0].offset)
-    finally:
-        consumer.close()
-    return found, end
-
-
-def newest_plan(found: list[Published]) -> Plan | None:
-    """The last plan that can be read."""
-    return next((one.plan for one in reversed(found) if one.plan is not None), None)
+    begin, end = _bounds(admin, topic)
+    messages = read_up_to(settings, client_id, {(topic, 0): begin}, {(topic, 0): end}, _SECONDS)
+    found = [published(message, settings.namespace) for message in messages]
+    return [one for one in found if one is not None], end
 
 
 def publish_plan(settings: Settings, client_id: str, plan: Plan) -> int:
@@ -115,17 +98,11 @@ def publish_plan(settings: Settings, client_id: str, plan: Plan) -> int:
     return offsets[0]
 
 
-def _bounds(admin: AdminClient, topic: str, give_up: float) -> tuple[int, int]:
+def _bounds(admin: AdminClient, topic: str) -> tuple[int, int]:
+    give_up = time.monotonic() + _SECONDS
     while time.monotonic() < give_up:
         beginnings, ends = log_beginnings(admin, [(topic, 0)]), high_watermarks(admin, [(topic, 0)])
         if beginnings is not None and ends is not None:
             return beginnings[topic, 0], ends[topic, 0]
         time.sleep(_PAUSE)
     raise PlanLogError(f"{topic}: no answer about its offsets within {_SECONDS:g} s: look at the brokers")
-
-
-def _check(error: KafkaError, topic: str) -> None:
-    try:
-        check_consumer_error(error)
-    except KafkaException:
-        raise PlanLogError(f"{topic} cannot be read: {error.str()}") from None

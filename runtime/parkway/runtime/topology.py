@@ -163,6 +163,15 @@ def apply_topics(admin: AdminClient, bootstrap: str, topics: Topics, plan: Plan,
     return Applied([spec.name for spec in missing], differences, len(specs), count, total, replication)
 
 
+def router_partitions(admin: AdminClient, bootstrap: str, topics: Topics, plan: Plan) -> list[tuple[str, int]]:
+    """(topic, partition) of everything that routers of this plan read, as far as it exists. Raises TopologyError."""
+    existing = cluster(admin, bootstrap).topics
+    read = [topics.requests, topics.events, *(source.topic for source in plan.sources)]
+    return [
+        (topic, partition) for topic in read if topic in existing for partition in sorted(existing[topic].partitions)
+    ]
+
+
 def offset_metadata_limit(admin: AdminClient) -> int:
     """The broker's `offset.metadata.max.bytes`; its default, 4096, when it may not be read."""
     broker = next(iter(admin.list_topics(timeout=10.0).brokers))
