@@ -22,9 +22,11 @@ from parkway.runtime.clients import admin_client
 from parkway.runtime.instance import take_instance
 from parkway.runtime.logs import configure_logs, get_logger
 from parkway.runtime.metrics import serve_metrics
+from parkway.runtime.plan_log import read_plans
 from parkway.runtime.plan_mark import plans_in_force
 from parkway.runtime.settings import Settings
 from parkway.runtime.topology import check_topics
+from parkway.schemas.errors import ParkwayError
 from parkway.schemas.plan import Plan
 from parkway.workers.process import chosen_actions, run_worker
 
@@ -76,11 +78,27 @@ def run(
 
 
 def _compare_with_routers(settings: Settings, plan: Plan, partitions: int) -> None:
+    """Say so when routers match by another plan than this code has. Actions that are retired there make no difference."""
     others = plans_in_force(settings, f"{settings.namespace}.worker", range(partitions)) - {plan.build}
+    if not others:
+        return
+    published = _newest_plan(settings)
+    if published is not None and plan.without(published.retired).build == published.without(published.retired).build:
+        others -= {published.build}
     if others:
         get_logger("worker").warning(
             "plan_differs_from_routers",
             mine=plan.build,
             routers=sorted(others),
-            consequence="routers match by another plan than this code has: build it again and restart them",
+            consequence="routers match by another plan than this code has: build it and put it in force "
+            "(`parkway plan apply`), or restart routers that have theirs from a file",
         )
+
+
+def _newest_plan(settings: Settings) -> Plan | None:
+    client_id = f"{settings.namespace}.worker"
+    try:
+        found, _ = read_plans(settings, admin_client(settings, client_id), client_id)
+    except ParkwayError:  # no plan topic: the routers have theirs from a file
+        return None
+    return next((one.plan for one in reversed(found) if one.plan is not None), None)
