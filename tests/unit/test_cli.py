@@ -54,7 +54,12 @@ def test_plan_build_prints_a_plan(run):
         (["plan", "build", "cli_shop:Shap"], "Shop"),
         (["plan", "build", "no_such:Shop"], "no_such"),
         (["plan", "build", "cli_shop:Broken"], "ship"),
-        (["router"], "parkway plan build"),
+        (["router", "--plan", "plan.json"], "parkway plan build"),
+        (["router", "-b", "127.0.0.1:1"], "no Kafka broker answers"),
+        (["plan", "apply"], "parkway plan build"),
+        (["plan", "apply", "cli_shop.py"], "cli_shop.py"),
+        (["plan", "diff"], "parkway plan build"),
+        (["plan", "show", "-b", "127.0.0.1:1"], "no Kafka broker answers"),
         (["router", "--plan", "cli_shop.py"], "cli_shop.py"),
         (["topics", "apply"], "parkway plan build"),
         (["router", "-X", "group.id=mine"], "group.id"),
@@ -87,6 +92,6 @@ def test_a_plan_of_another_format_is_refused_with_its_field(run):
     plan = json.loads(out)
     for change, said in (({"v": 99}, "v"), ({"actions": []}, "actions"), ({"unknown": 1}, "unknown")):
         Path("plan.json").write_text(json.dumps({**plan, **change}))
-        code, _out, err = run("router")
+        code, _out, err = run("router", "--plan", "plan.json")
         assert code == 2
         assert said in err

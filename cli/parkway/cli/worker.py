@@ -78,7 +78,7 @@ def run(
 
 
 def _compare_with_routers(settings: Settings, plan: Plan, partitions: int) -> None:
-    """Say so when routers match by another plan than this code has. Actions that are retired there make no difference."""
+    """Say so when routers match by another plan than this code has, but for actions that are retired there."""
     others = plans_in_force(settings, f"{settings.namespace}.worker", range(partitions)) - {plan.build}
     if not others:
         return
