@@ -11,14 +11,21 @@ class RegistryServer:
     def __init__(self) -> None:
         self.schemas: dict[int, str] = {}
         self.subjects: dict[str, list[int]] = {}
+        self.references: dict[str, list[dict[str, object]]] = {}  # schema -> what it refers to
         self.requests: list[str] = []
         self.broken = False
         self.read_only = False
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
 
-    def add(self, schema: str) -> int:
-        """Register a schema by hand, such as one of a Java producer."""
+    def add(self, schema: str, *references: tuple[str, str]) -> int:
+        """Register a schema by hand, such as one of a Java producer; `references` are (name, schema) pairs."""
+        for name, referenced in references:
+            self.subjects[f"{name}-value"] = [self.add(referenced)]
+        if references:
+            self.references[schema] = [
+                {"name": name, "subject": f"{name}-value", "version": 1} for name, _ in references
+            ]
         for schema_id, known in self.schemas.items():
             if known == schema:
                 return schema_id
@@ -39,7 +46,16 @@ class RegistryServer:
         steps = path.partition("?")[0].strip("/").split("/")
         if method == "GET" and steps[:2] == ["schemas", "ids"]:
             schema = self.schemas.get(int(steps[2]))
-            return (200, {"schema": schema}) if schema else (404, {"error_code": 40403, "message": "Schema not found"})
+            if schema is None:
+                return 404, {"error_code": 40403, "message": "Schema not found"}
+            return 200, {"schema": schema, "references": self.references.get(schema, [])}
+        if method == "GET" and steps[0] == "subjects" and steps[1] not in self.subjects:
+            return 404, {"error_code": 40401, "message": "Subject not found"}
+        if method == "GET" and steps[0] == "subjects":
+            schema_id = self.subjects[steps[1]][int(steps[3]) - 1]
+            schema = self.schemas[schema_id]
+            answer = {"subject": steps[1], "version": int(steps[3]), "id": schema_id, "schema": schema}
+            return 200, {**answer, "references": self.references.get(schema, [])}
         if method == "POST" and steps[0] == "subjects":
             subject, register = steps[1], steps[2:] == ["versions"]
             if register and self.read_only:

@@ -6,18 +6,21 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from urllib.parse import urlsplit
 
 from parkway.schemas.avro.codec import RegistryUnavailableError
+from parkway.schemas.avro.references import inlined
 from parkway.schemas.errors import ParkwayError
 
 if TYPE_CHECKING:
-    from confluent_kafka.schema_registry import SchemaRegistryClient
+    from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
 
 T = TypeVar("T")
 
 # The registry's own error codes; a plain 404 is a wrong URL.
 _NO_SUCH_SUBJECT: Final = 40401
 _NO_SUCH_SCHEMA: Final = 40403
+_NOT_FOUND: Final = 404
 _UNKNOWN_FOR: Final = 30.0  # seconds that an unknown id is not asked for again: ids come from outside
 _UNKNOWN_KEPT: Final = 10_000
+_MOST_REFERENCES: Final = 200
 # A router stands still while it asks, so the client's own patience (no timeout at all) is cut.
 _DEFAULTS: Final[Mapping[str, Any]] = {"timeout": 10, "max.retries": 2, "retries.wait.ms": 200}
 
@@ -43,7 +46,10 @@ class SchemaRegistry:
         return self._ask(lambda: self._schema_id(subject, schema), f"register {subject}")
 
     def schema(self, schema_id: int) -> str | None:
-        """The schema of that id as Avro's JSON, None for an unknown id. Raises RegistryUnavailableError."""
+        """The schema of that id as Avro's JSON, with those of other subjects that it refers to; None for an unknown id.
+
+        Raises RegistryUnavailableError.
+        """
         now = time.monotonic()
         if self._unknown.get(schema_id, 0.0) > now:
             return None
@@ -73,11 +79,38 @@ class SchemaRegistry:
         from confluent_kafka.schema_registry import SchemaRegistryError  # noqa: PLC0415 - an extra
 
         try:
-            return self._client.get_schema(schema_id).schema_str
+            schema = self._client.get_schema(schema_id)
         except SchemaRegistryError as error:
             if error.error_code == _NO_SUCH_SCHEMA:
                 return None
             raise
+        text = schema.schema_str
+        if text is None or not schema.references:
+            return text
+        return inlined(text, self._referenced(schema).values())
+
+    def _referenced(self, schema: "Schema") -> dict[tuple[str, int], str]:
+        """The schemas of other subjects that one refers to, and those that these refer to.
+
+        One that is gone is left out: the schema cannot be parsed then, and its records are refused.
+        """
+        from confluent_kafka.schema_registry import SchemaRegistryError  # noqa: PLC0415 - an extra
+
+        found: dict[tuple[str, int], str] = {}
+        left = list(schema.references or ())
+        while left and len(found) < _MOST_REFERENCES:
+            one = left.pop()
+            if one.subject is None or one.version is None or (one.subject, one.version) in found:
+                continue
+            try:
+                other = self._client.get_version(one.subject, one.version).schema
+            except SchemaRegistryError as error:
+                if error.http_status_code != _NOT_FOUND:
+                    raise
+                continue
+            found[one.subject, one.version] = other.schema_str or ""
+            left += other.references or ()
+        return found
 
     def _ask(self, question: Callable[[], T], what: str) -> T:
         try:

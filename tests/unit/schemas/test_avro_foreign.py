@@ -176,3 +176,28 @@ def test_a_value_without_a_schema_id_and_an_unknown_id_are_refused(codec):
     with pytest.raises(FormatError, match="schema id 99") as failure:
         codec.decode_foreign(b"\x00\x00\x00\x00\x63xx")
     assert failure.value.reason is DlqReason.UNKNOWN_SCHEMA
+
+
+def test_a_schema_that_refers_to_other_subjects(codec, registry_server):
+    """As several event types in one topic do, and shared types; by full name and by one in the own namespace."""
+    city = json.dumps(record(field("name", "string"), name="City"))
+    address = json.dumps(record(field("city", "City"), field("born_in", ["null", "shop.City"]), name="Address"))
+    person = {**record(field("home", "shop.Address"), field("work", ["null", "shop.Address"])), "namespace": "people"}
+    registry_server.add(city)
+    registry_server.add(address, ("shop.City", city))
+    schema_id = registry_server.add(json.dumps(person), ("shop.Address", address))
+    raw = b"\x06Ulm" + b"\x00" + b"\x02" + b"\x04Au" + b"\x02" + b"\x06Ulm"
+    data = b"\x00" + schema_id.to_bytes(4, "big") + raw
+    assert json.loads(codec.decode_foreign(data)) == {
+        "home": {"city": {"name": "Ulm"}, "born_in": None},
+        "work": {"city": {"name": "Au"}, "born_in": {"name": "Ulm"}},
+    }
+
+
+def test_a_schema_that_refers_to_one_that_is_gone_is_refused(codec, registry_server):
+    schema = json.dumps(record(field("home", "shop.Address")))
+    schema_id = registry_server.add(schema, ("shop.Address", "{}"))
+    registry_server.subjects.clear()
+    with pytest.raises(FormatError, match=r"it is no Avro schema: .*shop\.Address") as failure:
+        codec.decode_foreign(b"\x00" + schema_id.to_bytes(4, "big") + b"\x00")
+    assert failure.value.reason is DlqReason.INVALID_AVRO
