@@ -21,15 +21,18 @@ from confluent_kafka import (
     TopicPartition,
 )
 from confluent_kafka.admin import AdminClient, NewTopic
+from typer.testing import CliRunner
 
 from parkway.agents.build import build_plan
 from parkway.agents.load import load_agent
+from parkway.cli.main import app
 from parkway.runtime.clients import admin_client, manual_consumer
 from parkway.runtime.group_offsets import GroupOffsets
 from parkway.runtime.log_offsets import high_watermarks
 from parkway.runtime.plan_log import Published, read_plans
 from parkway.runtime.settings import Settings
 from parkway.runtime.topology import apply_topics
+from parkway.schemas.errors import ParkwayError
 from parkway.schemas.plan import Plan
 
 HERE = Path(__file__).parent
@@ -48,6 +51,15 @@ def wait_for(what: str, condition: Callable[[], T], seconds: float = 30.0) -> T:
         if time.monotonic() > end:
             raise AssertionError(f"not within {seconds:g} s: {what}")
         time.sleep(0.05)
+
+
+@dataclass(frozen=True)
+class Said:
+    """What a command said: exit code, standard output, standard error."""
+
+    code: int
+    out: str
+    err: str
 
 
 @dataclass(frozen=True)
@@ -122,6 +134,19 @@ class Installation:
             check=False,
             env={**os.environ, **settings, **environment},
         )
+
+    def command(self, *arguments: str, **environment: str) -> Said:
+        """`parkway ...`, in this process: another one takes seconds to start."""
+        settings = {
+            "PARKWAY_BOOTSTRAP_SERVERS": self.settings.bootstrap_servers,
+            "PARKWAY_NAMESPACE": self.settings.namespace,
+        }
+        result = CliRunner().invoke(app, list(arguments), env={**settings, **environment})
+        if isinstance(result.exception, ParkwayError):
+            return Said(2, result.stdout, str(result.exception))
+        if result.exception is not None and not isinstance(result.exception, SystemExit):
+            raise result.exception
+        return Said(result.exit_code, result.stdout, result.stderr)
 
     def _start(
         self,

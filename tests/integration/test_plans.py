@@ -3,17 +3,13 @@
 import json
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
 from itertools import chain
 from typing import Self
 
 import pytest
 from confluent_kafka import Producer
 from installation import Installation, event, wait_for
-from typer.testing import CliRunner
 
-from parkway.cli.plan import app
-from parkway.schemas.errors import ParkwayError
 from parkway.schemas.plan import ActionPlan, Plan
 
 FIRST = ActionPlan(name="first", triggers=("order",))
@@ -24,32 +20,11 @@ def plan_of(here: Installation, *actions: ActionPlan) -> Plan:
     return here.plan.model_copy(update={"actions": actions}).with_build()
 
 
-@dataclass(frozen=True)
-class Said:
-    code: int
-    out: str
-    err: str = ""
-
-
-def plan_command(here: Installation, *arguments: str) -> Said:
-    """`parkway plan ...`, in this process: a command takes seconds to start."""
-    environment = {
-        "PARKWAY_BOOTSTRAP_SERVERS": here.settings.bootstrap_servers,
-        "PARKWAY_NAMESPACE": here.settings.namespace,
-    }
-    result = CliRunner().invoke(app, list(arguments), env=environment)
-    if isinstance(result.exception, ParkwayError):
-        return Said(2, result.stdout, str(result.exception))
-    if result.exception is not None and not isinstance(result.exception, SystemExit):
-        raise result.exception
-    return Said(result.exit_code, result.stdout, result.stderr)
-
-
 def put(here: Installation, plan: Plan, *flags: str, code: int = 0) -> str:
     """`parkway plan apply`; returns what it said."""
     file = here.folder / "next.json"
     file.write_bytes(plan.to_json())
-    said = plan_command(here, "apply", str(file), "--yes", *flags)
+    said = here.command("plan", "apply", str(file), "--yes", *flags)
     assert said.code == code, f"{said}\n{here.logs()}"
     return said.out + said.err
 
@@ -156,7 +131,7 @@ def test_a_plan_that_does_not_load_leaves_the_old_one_running(install: Callable[
         here.emit(event("order", number=2), partition=partition)
     here.flush()
     wait_for("all partitions route", lambda: numbers(here, "first") == [[1, 2], [2], [2]])
-    shown = plan_command(here, "show")
+    shown = here.command("plan", "show")
     assert f"{good.build}  <- not the plan in force" in shown.out
     # Its topics are made: it is taken without being published again.
     here.apply(missing)
@@ -164,43 +139,43 @@ def test_a_plan_that_does_not_load_leaves_the_old_one_running(install: Callable[
     put(here, next_one, "--force")
     wait_logged(here, "plan_swapped", 2)
     write_by_hand(here, b"nonsense")
-    assert "holds no plan" in plan_command(here, "show").err
+    assert "holds no plan" in here.command("plan", "show").err
     assert next_one.build in put(here, next_one)  # published again, over the one that is none
-    assert "holds no plan" not in plan_command(here, "show").err
+    assert "holds no plan" not in here.command("plan", "show").err
 
 
 def test_apply_refuses_a_plan_that_may_not_be_in_force(install: Callable[..., Installation]) -> None:
     here = install("agents:Orders")
     empty = here.parkway("router")
-    assert empty.returncode == 2
+    assert (empty.returncode, empty.stdout) == (2, "")
     assert "parkway plan apply" in empty.stderr
-    elsewhere = here.parkway("router", PARKWAY_NAMESPACE=f"{here.settings.namespace}-empty")
-    assert elsewhere.returncode == 2
-    assert "parkway topics apply" in elsewhere.stderr
-    assert "parkway plan apply" in elsewhere.stderr
-    assert "parkway plan apply" in plan_command(here, "show").err
+    elsewhere = here.command("router", PARKWAY_NAMESPACE=f"{here.settings.namespace}-empty")
+    assert elsewhere.code == 2
+    assert "parkway topics apply" in elsewhere.err
+    assert "parkway plan apply" in elsewhere.err
+    assert "parkway plan apply" in here.command("plan", "show").err
     nowhere = plan_of(here, ActionPlan(name="nowhere", triggers=("order",)))
     assert "parkway topics apply" in put(here, nowhere, code=2)
     assert "amount >" in put(here, plan_of(here, ActionPlan(name="process", triggers=("amount >",))), code=2)
-    asked = plan_command(here, "apply", str(here.plan_file))
+    asked = here.command("plan", "apply", str(here.plan_file))
     assert asked.code == 2
     assert "--yes" in asked.err
     assert here.read_plans() == []
     put(here, here.plan)
     assert "is in force already" in put(here, here.plan)
     assert len(here.read_plans()) == 1
-    same = plan_command(here, "diff", str(here.plan_file))
+    same = here.command("plan", "diff", str(here.plan_file))
     assert (same.code, same.out) == (0, "")
     changed = here.plan.model_copy(update={"hop_limit": 7, "accepts": (*here.plan.accepts, "new")})
     here.plan_file.write_bytes(changed.to_json())
-    differs = plan_command(here, "diff", str(here.plan_file))
+    differs = here.command("plan", "diff", str(here.plan_file))
     assert (differs.code, differs.out) == (1, "+ accepts new\n~ hop_limit: 100 -> 7\n")
-    as_json = plan_command(here, "diff", str(here.plan_file), "--json")
+    as_json = here.command("plan", "diff", str(here.plan_file), "--json")
     assert as_json.code == 1
     assert json.loads(as_json.out)["policies"] == {"hop_limit": {"from": 100, "to": 7}}
     unknown = put(here, here.plan, "--retire", "proces", code=2)
     assert "no action 'proces'" in unknown
-    shown = plan_command(here, "show", "--json")
+    shown = here.command("plan", "show", "--json")
     assert Plan.from_json(shown.out.encode()) == here.plan
 
 
@@ -223,7 +198,7 @@ def test_an_action_is_retired_and_dropped_when_nothing_is_left(install: Callable
     here.following_router()
 
     def all_show() -> bool:
-        shown = plan_command(here, "show").out
+        shown = here.command("plan", "show").out
         return "chat (retired" in shown and "not the plan in force" not in shown
 
     wait_for("all partitions show it, the idle ones too", all_show, 60)
@@ -240,7 +215,7 @@ def test_an_action_is_retired_and_dropped_when_nothing_is_left(install: Callable
     assert not logged(here, "w1", "plan_differs_from_routers")  # it is only retired there
     assert "- action chat" in put(here, without)
     wait_logged(here, "plan_swapped", 1, ("r0",))
-    shown = plan_command(here, "show")
+    shown = here.command("plan", "show")
     assert "action   chat" not in shown.out
 
 
