@@ -84,9 +84,9 @@ def manual_consumer(settings: Settings, client_id: str, **extra: Any) -> Consume
 
 
 def transactional_producer(
-    settings: Settings, transactional_id: str, on_failed_delivery: Callable[[KafkaError, Any], None]
+    settings: Settings, transactional_id: str, on_delivery: Callable[[KafkaError | None, Any], None]
 ) -> Producer:
-    """A producer for transactions; `on_failed_delivery(error, message)` runs for refused records only."""
+    """A producer for transactions; `on_delivery(error, message)` runs for every record."""
     return _made(
         Producer,
         {
@@ -100,8 +100,7 @@ def transactional_producer(
             "transactional.id": transactional_id,
             "transaction.timeout.ms": int(settings.transaction_timeout * 1000),
             "message.max.bytes": MAX_RECORD_BYTES,
-            "delivery.report.only.error": True,
-            "on_delivery": on_failed_delivery,
+            "on_delivery": on_delivery,
         },
     )
 

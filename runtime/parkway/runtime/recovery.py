@@ -8,7 +8,7 @@ one of a kind: a stamp, random per assignment, and a number that grows with ever
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from confluent_kafka import TopicPartition
@@ -87,6 +87,11 @@ class RecoveringProducer:
         self._log = get_logger("recovery").bind(transactional_id=transactional_id)
         self._producer = TransactionalProducer(settings, transactional_id)
         self._errors = FatalErrors(instance, settings.transaction_timeout)
+
+    @property
+    def delivered(self) -> Mapping[tuple[str, int], int]:
+        """(topic, partition) -> the highest offset that the newest transaction was acknowledged at."""
+        return self._producer.delivered
 
     def open(self) -> None:
         """Make the producer; ends a transaction that a predecessor with this id left open.

@@ -104,6 +104,7 @@ class TransactionalProducer:
         self._log = get_logger("transactions").bind(transactional_id=transactional_id)
         self._refused: list[tuple[KafkaError, Message]] = []
         self._repeated = False
+        self.delivered: dict[tuple[str, int], int] = {}  # highest offset that the newest transaction got in each place
         self._producer: Producer | None = None
         self._seen: dict[str, float] = {}  # topics that were there, and until when that is believed
         self._watchdog = Watchdog()
@@ -115,7 +116,7 @@ class TransactionalProducer:
         """
         self._producer = None
         self._repeated = False
-        producer = transactional_producer(self._settings, self._id, self._on_failed_delivery)
+        producer = transactional_producer(self._settings, self._id, self._on_delivery)
         try:
             self._until_resolved("init_transactions", producer.init_transactions, _CALL)
         except KafkaException as error:
@@ -135,6 +136,7 @@ class TransactionalProducer:
         producer = self._producer
         assert producer is not None
         self._refused.clear()
+        self.delivered = {}
         try:
             self._check_topics(producer, records)
             producer.begin_transaction()
@@ -258,8 +260,14 @@ class TransactionalProducer:
             else:
                 return
 
-    def _on_failed_delivery(self, error: KafkaError | None, message: Message) -> None:
-        if error is not None and error.code() != KafkaError._PURGE_QUEUE:  # noqa: SLF001
+    def _on_delivery(self, error: KafkaError | None, message: Message) -> None:
+        if error is None:
+            topic, partition, offset = message.topic(), message.partition(), message.offset()
+            assert topic is not None
+            assert partition is not None
+            assert offset is not None
+            self.delivered[topic, partition] = offset  # reports come in the order of offsets
+        elif error.code() != KafkaError._PURGE_QUEUE:  # noqa: SLF001
             self._refused.append((error, message))
 
 

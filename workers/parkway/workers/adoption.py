@@ -13,7 +13,7 @@ would do elsewhere. Used on the event loop only.
 """
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from parkway.workers.assignment import Assignment, Partition
@@ -55,6 +55,12 @@ class Carried:
             return False
         self._finished[work] = result
         return True
+
+    def carry_results(self, results: Iterable[Result]) -> None:
+        """Finished and not committed. What no handler was asked for is decided again instead: it costs nothing."""
+        for result in results:
+            if result.work is not None and result.task is not None:
+                self._finished[result.work] = result
 
     def drop(self, partitions: set[int] | None = None) -> int:
         """Cancel and forget what is not of these partitions (None: everything)."""

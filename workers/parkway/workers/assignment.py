@@ -7,6 +7,7 @@ from confluent_kafka import TopicPartition
 
 from parkway.schemas.topics import Topics
 from parkway.workers.completion import Completion
+from parkway.workers.kept import Kept
 from parkway.workers.parked import ParkedIndex
 from parkway.workers.restore import Restored
 from parkway.workers.work import Epoch, Lane, Result, Work
@@ -27,6 +28,8 @@ class Partition:
         self._committed = {lane: completion.watermark for lane, (_, completion) in self._lanes.items()}
         self._sent = dict(self._committed)  # by the newest transaction
         self._transactions = restored.number
+        self._parked_upto = restored.parked_upto
+        self._was_broken = bool(restored.broken)
 
     def completion(self, lane: Lane) -> Completion:
         return self._lanes[lane][1]
@@ -37,6 +40,12 @@ class Partition:
 
     def open_records(self) -> int:
         return sum(len(completion) for _, completion in self._lanes.values())
+
+    def kept(self) -> Kept | None:
+        """What may be kept of the parked index after the assignment; None when it is not exact."""
+        entries = self.parked.committed_entries()
+        # What was broken is not in the index: it is read again, unless its tombstone has taken its place.
+        return Kept(entries, self._parked_upto) if entries is not None and not self._was_broken else None
 
     def moved_without_work(self) -> bool:
         """Has the position passed control records that no transaction has committed yet?"""
@@ -58,8 +67,10 @@ class Partition:
             commits.append(TopicPartition(topic, self.number, offset, metadata))
         return commits
 
-    def committed(self, completed: Mapping[Lane, Iterable[int]]) -> None:
-        """The newest transaction has committed; it completed these."""
+    def committed(self, completed: Mapping[Lane, Iterable[int]], parked_offset: int | None) -> None:
+        """The newest transaction has committed; it completed these, and wrote up to `parked_offset` of `parked`."""
+        if parked_offset is not None:
+            self._parked_upto = max(self._parked_upto, parked_offset + 1)
         self._committed = dict(self._sent)
         for lane, (_, completion) in self._lanes.items():
             completion.complete(set(completed.get(lane, ())))

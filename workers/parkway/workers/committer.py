@@ -2,7 +2,8 @@
 
 The commit itself is the batching: while it runs, the next results gather. One transaction at a time, on a
 thread of its own; everything else here runs on the event loop. A result that is finished is never computed
-again while the assignment is kept: an abort puts it back to be produced again.
+again while the assignment is kept: an abort puts it back to be produced again. So does the death of the producer,
+which is made anew in the process; its `commit` returns when the outcome is known, and not before (recovery.py).
 """
 
 import asyncio
@@ -14,13 +15,13 @@ from typing import Final
 
 from parkway.runtime import metrics
 from parkway.runtime.logs import get_logger
+from parkway.runtime.recovery import RecoveringProducer
 from parkway.runtime.transactions import (
     LARGEST_TRANSACTION,
     AbortedError,
     FatalTransactionError,
     GroupFencedError,
     RecordRefusedError,
-    TransactionalProducer,
 )
 from parkway.workers.assignment import Assignment, completed_offsets
 from parkway.workers.results import ResultBuilder
@@ -39,12 +40,14 @@ class Committer:
     def __init__(
         self,
         action: str,
-        producer: TransactionalProducer,
+        producer: RecoveringProducer,
+        parked_topic: str,
         builder: ResultBuilder,
         on_committed: Callable[[Sequence[Result]], None],
         on_fenced: Callable[[], None],
     ) -> None:
         self._producer = producer
+        self._parked_topic = parked_topic
         self._builder = builder
         self._on_committed = on_committed
         self._on_fenced = on_fenced
@@ -84,14 +87,16 @@ class Committer:
         except TimeoutError:
             self._log.warning("results_not_committed_in_time", results=len(self._results), seconds=seconds)
 
-    async def end_epoch(self) -> None:
-        """Drop what waits; return when the transaction in flight, if any, has an outcome."""
+    async def end_epoch(self) -> list[Result]:
+        """Return when the transaction in flight, if any, has an outcome: with the results that are not committed."""
         self._assignment = None
-        self._drop()
         await self._outside.wait()
+        left = list(self._results)
+        self._drop()
+        return left
 
     async def run(self) -> None:
-        """Commit for ever. Raises FatalTransactionError."""
+        """Commit for ever. Raises FatalTransactionError, InstanceError, KafkaException for missing rights."""
         while True:
             await self._wake.wait()
             self._wake.clear()
@@ -131,7 +136,8 @@ class Committer:
         metrics.TRANSACTION_SECONDS.labels("worker").observe(time.perf_counter() - started)
         self._largest = min(_LARGEST, self._largest * 2)
         for partition, lanes in completed.items():
-            assignment.partitions[partition].committed(lanes)
+            parked_offset = self._producer.delivered.get((self._parked_topic, partition))
+            assignment.partitions[partition].committed(lanes, parked_offset)
         for result in batch:
             index = assignment.partitions[result.partition].parked
             for request_id in _changed(result):
@@ -162,8 +168,7 @@ class Committer:
             self._isolate(batch, aborted)
         else:
             self._largest = max(1, len(batch) // 2)  # it may have been too much for its time
-        if self._assignment is not None:
-            self._results.extendleft(reversed(batch))
+        self._results.extendleft(reversed(batch))
 
     def _isolate(self, batch: list[Result], refused: RecordRefusedError) -> None:
         """Find the result that Kafka refuses by halving, and replace it; the others are not affected."""

@@ -67,6 +67,10 @@ class ParkedIndex:
     def open_requests(self) -> int:
         return len(self._entries) + self._not_parked
 
+    def committed_entries(self) -> dict[str, Entry] | None:
+        """What is parked, once nothing is in a transaction any more; None while something is."""
+        return None if self._committing else self._entries
+
     def load(self, request_id: str, entry: Entry) -> None:
         """Take over an entry that a restore has read."""
         self._entries[request_id] = entry

@@ -17,9 +17,10 @@ from parkway.runtime.codec import event_codec
 from parkway.runtime.instance import Instance
 from parkway.runtime.logs import get_logger
 from parkway.runtime.membership import wait_for_dead_members
+from parkway.runtime.recovery import RecoveringProducer
 from parkway.runtime.settings import Settings
 from parkway.runtime.topology import offset_metadata_limit, topic_ids
-from parkway.runtime.transactions import FatalTransactionError, TransactionalProducer
+from parkway.runtime.transactions import FatalTransactionError
 from parkway.schemas.errors import ParkwayError
 from parkway.schemas.plan import ActionPlan, Plan
 from parkway.workers.actions.chat import ChatAction
@@ -162,8 +163,8 @@ async def _make_worker(
         concurrency=(options.concurrency if options is not None else None) or settings.concurrency,
         largest_span=largest_span(metadata_limit),
     )
-    producer = TransactionalProducer(settings, f"{client_id}.0")
-    committer = Committer(planned.name, producer, builder, worker.committed, worker.fenced)
+    producer = RecoveringProducer(settings, f"{client_id}.0", group, instance.name)
+    committer = Committer(planned.name, producer, topics.parked, builder, worker.committed, worker.fenced)
     await committer.open()
     loop = asyncio.get_running_loop()
     # Positions are always explicit here; one that the log cannot serve must be seen, not mended (restore.py).

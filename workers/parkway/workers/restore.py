@@ -6,7 +6,7 @@ In this order, each step guarding the next:
 2. the *high* watermark of `<ns>.parked` (a consumer's own answer is the last stable offset: stopping there
    would lose what an owner in between had committed);
 3. that partition, `read_committed`, until the position reaches it, however long a dead predecessor's open
-   transaction holds it back.
+   transaction holds it back. From its beginning, or from where an index that was kept stands (kept.py).
 
 Runs on a thread of its own, with clients of its own, while the group's consumer goes on polling. Probed on Kafka 4.4
 with librdkafka 2.16: a position passes control records and aborted ones; an empty partition gives no position
@@ -15,7 +15,7 @@ but an end-of-partition event with its offset.
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeVar
 
@@ -29,6 +29,7 @@ from parkway.runtime.logs import get_logger
 from parkway.runtime.settings import Settings
 from parkway.schemas.parked import ParkedError, ParkedRecord, split_parked_key
 from parkway.workers.completion import CommittedMap, Completion
+from parkway.workers.kept import Kept
 from parkway.workers.parked import Entry
 from parkway.workers.work import Lane
 
@@ -61,6 +62,8 @@ class Restored:
     number: int  # of the newest of them
     entries: dict[str, Entry] = field(default_factory=dict)
     broken: list[BrokenEntry] = field(default_factory=list)
+    parked_from: int = 0  # where reading of `parked` began
+    parked_upto: int = 0  # what lies below this offset is in `entries`
 
 
 class Restorer:
@@ -85,15 +88,21 @@ class Restorer:
         self._offsets = GroupOffsets(settings, client_id, settings.topics.worker_group(action))
         self._log = get_logger("restore").bind(action=action)
 
-    def restore(self, partitions: Sequence[int], cancelled: threading.Event) -> dict[int, Restored]:
-        """Restore these partitions. Raises RestoreCancelledError once `cancelled` is set."""
+    def restore(
+        self, partitions: Sequence[int], kept: Mapping[int, Kept], cancelled: threading.Event
+    ) -> dict[int, Restored]:
+        """Restore these partitions, on top of what is kept of them. Raises RestoreCancelledError."""
         started = time.monotonic()
         restored = self._committed(partitions, cancelled)
-        if self._parks and partitions:
-            self._read_parked(restored, cancelled)
-        entries = sum(len(partition.entries) for partition in restored.values())
-        seconds = round(time.monotonic() - started, 3)
-        self._log.info("restored", partitions=len(partitions), parked=entries, seconds=seconds)
+        read = self._read_parked(restored, kept, cancelled) if self._parks and partitions else 0
+        self._log.info(
+            "restored",
+            partitions=len(partitions),
+            parked=sum(len(one.entries) for one in restored.values()),
+            read=read,
+            caught_up_from={number: one.parked_from for number, one in restored.items() if one.parked_from},
+            seconds=round(time.monotonic() - started, 3),
+        )
         return restored
 
     def _committed(self, partitions: Sequence[int], cancelled: threading.Event) -> dict[int, Restored]:
@@ -165,27 +174,40 @@ class Restorer:
         completion.advance(beginning)  # the consumer's own way out would be to begin anew, unseen
         return completion, found
 
-    def _read_parked(self, restored: dict[int, Restored], cancelled: threading.Event) -> None:
+    def _read_parked(self, restored: dict[int, Restored], kept: Mapping[int, Kept], cancelled: threading.Event) -> int:
+        """Returns how many records were read."""
         topic = self._topics.parked
         every = [(topic, partition) for partition in restored]
         ends = _until_answered(lambda: high_watermarks(self._admin, every), cancelled)
+        for partition, one in restored.items():
+            _start_from(one, kept.get(partition), ends[topic, partition])
+        left = {
+            partition: ends[topic, partition]
+            for partition, one in restored.items()
+            if one.parked_from < ends[topic, partition]
+        }
+        read = 0
+        if not left:
+            return read
         consumer = manual_consumer(
             self._settings,
             f"{self._settings.namespace}.restore.{self._action}",
             **{"enable.partition.eof": True, "fetch.wait.max.ms": 10, "queued.min.messages": 100_000},
         )
         try:
-            consumer.assign([TopicPartition(topic, partition, 0) for partition in restored])
-            left = {partition: ends[topic, partition] for partition in restored}
+            consumer.assign([TopicPartition(topic, partition, restored[partition].parked_from) for partition in left])
             while left:
                 _check(cancelled)
-                for message in consumer.consume(5_000, 0.05):
+                messages = consumer.consume(5_000, 0.05)
+                read += len(messages)
+                for message in messages:
                     self._apply(message, restored, left)
                 for position in consumer.position([TopicPartition(topic, partition) for partition in left]):
                     if position.offset >= left[position.partition]:
                         del left[position.partition]
         finally:
             consumer.close()
+        return read
 
     def _apply(self, message: Message, restored: dict[int, Restored], left: dict[int, int]) -> None:
         error = message.error()
@@ -211,6 +233,13 @@ class Restorer:
         except ParkedError as failure:
             if value is not None:
                 here.broken.append(BrokenEntry(key, value, offset, str(failure)))
+
+
+def _start_from(restored: Restored, kept: Kept | None, end: int) -> None:
+    restored.parked_upto = end
+    if kept is not None and kept.upto <= end:  # else it is not the log that it was
+        restored.entries = dict(kept.entries)
+        restored.parked_from = kept.upto
 
 
 def _entry(request_id: str, value: bytes) -> Entry:

@@ -28,6 +28,7 @@ from parkway.workers.committer import Committer
 from parkway.workers.consumers import GroupConsumer, ResumeConsumer
 from parkway.workers.dispatch import Dispatcher, place
 from parkway.workers.effects import Action, Effects, Task
+from parkway.workers.kept import KEPT_SECONDS, KeptIndexes
 from parkway.workers.queues import Queues
 from parkway.workers.restore import RestoreCancelledError, Restored, Restorer
 from parkway.workers.results import ResultBuilder
@@ -74,6 +75,7 @@ class Worker:
         self._queues = Queues(by_key=order == "key")
         self._running: dict[Work, asyncio.Task[None]] = {}
         self._carried = Carried()
+        self._kept = KeptIndexes(action.name, settings.kept_bytes)
         self._draining = False
         self._threads = ThreadPoolExecutor(2, thread_name_prefix=f"worker-{action.name}")
         self._expose_metrics()
@@ -133,11 +135,23 @@ class Worker:
             await self._resume.end_epoch()
         if not lost:
             await self._committer.flush(_FLUSH_SECONDS)
-        await self._committer.end_epoch()
+        left = await self._committer.end_epoch()
         if self._restore_task is not None:
             await asyncio.wait([self._restore_task])
+        if not lost:
+            self._carried.carry_results(left)
+            self._keep_indexes(assignment)
+        else:
+            self._kept.clear()
         partitions = len(assignment.partitions) if assignment is not None else 0
         self._log.info("revoked", partitions=partitions, lost=lost, cancelled=cancelled, carried=len(self._carried))
+
+    def _keep_indexes(self, assignment: Assignment | None) -> None:
+        for number, partition in assignment.partitions.items() if assignment is not None else ():
+            kept = partition.kept()
+            if kept is not None:
+                self._kept.keep(number, kept.entries, kept.upto)
+        asyncio.get_running_loop().call_later(KEPT_SECONDS + 1, self._kept.expire)
 
     def taken(self, epoch: Epoch, lane: Lane, records: Sequence[Incoming]) -> None:
         assignment = self._current(epoch)
@@ -266,7 +280,8 @@ class Worker:
 
     async def _restore(self, epoch: Epoch, partitions: Sequence[int], cancelled: threading.Event) -> None:
         try:
-            restored = await self._in_thread(self._restorer.restore, partitions, cancelled)
+            kept = self._kept.of(partitions)
+            restored = await self._in_thread(self._restorer.restore, partitions, kept, cancelled)
         except RestoreCancelledError:
             return
         except Exception as error:
@@ -279,6 +294,7 @@ class Worker:
             {number: Partition(number, one, self._action.name, self._topics) for number, one in restored.items()},
         )
         self._assignment = assignment
+        self._kept.forget(partitions)
         self._committer.begin_epoch(assignment)
         self._carried.own(epoch)
         self._adopt(assignment, restored)
