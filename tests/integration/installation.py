@@ -234,7 +234,7 @@ class Installation:
 
     def emit(
         self,
-        value: bytes | dict[str, Any],
+        value: bytes | dict[str, Any] | None,
         *,
         key: str | None = None,
         topic: str | None = None,
@@ -252,7 +252,7 @@ class Installation:
                     "enable.idempotence": True,  # a broker that dies loses and doubles nothing of it
                 }
             )
-        body = value if isinstance(value, bytes) else json.dumps(value).encode()
+        body = json.dumps(value).encode() if isinstance(value, dict) else value
         while True:
             try:
                 self._producer.produce(topic or self.topics.requests, body, key, partition, headers=dict(headers or {}))

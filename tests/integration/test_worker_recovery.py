@@ -65,7 +65,7 @@ def test_calls_run_on_while_the_broker_is_away_longer_than_a_transaction_may_las
         assert Counter(notes(tmp_path, "process")) == Counter(str(number) for number in range(350))
 
 
-@pytest.mark.parametrize("fault", ["after-commit:fatal", "before-commit:fatal", "after-flush:fatal"])
+@pytest.mark.parametrize("fault", ["after-commit:fatal", "before-commit:fatal"])
 def test_a_model_is_asked_once_whatever_becomes_of_the_transaction_with_its_answer(
     install: Callable[..., Installation], tmp_path: Path, fault: str
 ) -> None:
