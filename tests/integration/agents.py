@@ -161,3 +161,16 @@ class Routes(Agent):
     @action("type == 'number' && number % 3 == 0")
     async def third(self, event: Event, ctx: Context) -> None:
         raise NotImplementedError
+
+
+class Gates(Agent):
+    """Calls that wait for each other outside Kafka."""
+
+    @action("order", external=True, order="unordered")
+    async def process(self, order: Order, ctx: Context) -> None:
+        """A record with `wait` runs until the file `open` is there."""
+        if order.wait:
+            note("process", str(order.number))
+            while not (Path(os.environ["TEST_NOTES"]) / "open").exists():  # noqa: ASYNC110  a test's gate
+                await asyncio.sleep(0.05)
+        ctx.output({"number": order.number})

@@ -223,10 +223,10 @@ class Installation:
 
         def done() -> bool:
             try:
-                self.admin.alter_consumer_group_offsets([change], request_timeout=5.0)[group].result()
+                answer = self.admin.alter_consumer_group_offsets([change], request_timeout=5.0)[group].result()
             except KafkaException:
                 return False
-            return True
+            return all(one.error is None for one in answer.topic_partitions)  # such as: somebody is in the group
 
         wait_for("the offset is set", done)
 

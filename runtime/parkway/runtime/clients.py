@@ -74,6 +74,7 @@ def manual_consumer(settings: Settings, client_id: str, **extra: Any) -> Consume
             "fetch.wait.max.ms": 100,
             **_common(settings, client_id),
             "group.id": f"{settings.namespace}.unused",
+            "session.timeout.ms": int(settings.session_timeout * 1000),  # never used, and checked all the same
             "isolation.level": "read_committed",
             "enable.auto.commit": False,
             "enable.auto.offset.store": False,

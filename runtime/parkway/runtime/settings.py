@@ -53,6 +53,7 @@ class Settings(BaseSettings):
     max_open: int = Field(default=1000, ge=1)  # parked requests per action and worker
     request_deadline: float = Field(default=600.0, ge=1)  # of a request that names none
     max_parked_bytes: int = Field(default=900_000, ge=1_000)
+    buffer_bytes: int = Field(default=64 * 1024 * 1024, ge=1)  # of records in hand, per action and lane; of results
     kept_bytes: int = Field(default=256 * 1024 * 1024, ge=0)  # parked indexes of revoked partitions, for a minute
     log_format: str = Field(default="auto", pattern="^(auto|json|console)$")
     log_level: str = Field(default="info", pattern="^(debug|info|warning|error)$")

@@ -46,6 +46,24 @@ def test_a_second_restart_before_everything_was_taken_again_forgets_nothing() ->
     assert [offset for offset in range(11) if third.take(offset)] == [4, 7, 9, 10]
 
 
+def test_a_full_map_holds_new_records_back_and_is_worked_off_after_a_restart() -> None:
+    before = Completion(TOPIC, 0)
+    assert before.room(10) == 10
+    for offset in range(10):
+        before.take(offset)
+    assert before.room(10) == 0
+    offset, metadata = before.snapshot(range(1, 10), "s", 1)
+    after = restored(offset, metadata)
+    assert after.room(10) == 10
+    assert after.take(0)
+    assert after.room(10) == 9
+    for offset in range(1, 10):
+        assert not after.take(offset)
+    assert after.room(10) == 0
+    after.complete([0])
+    assert after.room(10) == 10
+
+
 @pytest.mark.parametrize(
     ("offset", "topic", "reason"),
     [(5, TOPIC, "base"), (0, "another-topic-id", "topic id")],

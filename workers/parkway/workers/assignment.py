@@ -34,10 +34,6 @@ class Partition:
     def completion(self, lane: Lane) -> Completion:
         return self._lanes[lane][1]
 
-    def span(self) -> int:
-        """The longest stretch of offsets that a map of this partition has to hold."""
-        return max(completion.span for _, completion in self._lanes.values())
-
     def open_records(self) -> int:
         return sum(len(completion) for _, completion in self._lanes.values())
 
@@ -95,8 +91,14 @@ class Assignment:
         """Records taken and not completed."""
         return sum(partition.open_records() for partition in list(self.partitions.values()))
 
-    def span(self) -> int:
-        return max((partition.span() for partition in self.partitions.values()), default=0)
+    def behind_commit(self) -> int:
+        """Responses that wait for the outcome of a transaction."""
+        return sum(len(works) for partition in self.partitions.values() for works in partition.behind_commit.values())
+
+    def room(self, lane: Lane, largest: int) -> int:
+        """How many more records of a lane may be taken, whichever partition they come from."""
+        rooms = (partition.completion(lane).room(largest) for partition in self.partitions.values())
+        return min(rooms, default=0)
 
 
 def completed_offsets(results: Iterable[Result]) -> dict[int, dict[Lane, set[int]]]:

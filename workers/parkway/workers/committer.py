@@ -45,6 +45,8 @@ class Committer:
         builder: ResultBuilder,
         on_committed: Callable[[Sequence[Result]], None],
         on_fenced: Callable[[], None],
+        *,
+        largest_bytes: int,
     ) -> None:
         self._producer = producer
         self._parked_topic = parked_topic
@@ -55,12 +57,19 @@ class Committer:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"producer-{action}")
         self._assignment: Assignment | None = None
         self._results: deque[Result] = deque()
+        self._bytes = 0  # of their records
+        self._largest_bytes = largest_bytes
         self._largest = _LARGEST
         self._wake = asyncio.Event()
         self._quiet = asyncio.Event()  # nothing is in a transaction and nothing waits for one
         self._quiet.set()
         self._outside = asyncio.Event()  # nothing is in a transaction
         self._outside.set()
+
+    @property
+    def full(self) -> bool:
+        """Do so many bytes wait for their transaction that no handler should be started?"""
+        return self._bytes >= self._largest_bytes
 
     async def open(self) -> None:
         """Open the producer; ends what a predecessor left open. Raises FatalTransactionError."""
@@ -76,6 +85,7 @@ class Committer:
         if self._assignment is None or result.epoch is not self._assignment.epoch:
             return
         self._results.append(result)
+        self._bytes += _size(result)
         self._quiet.clear()
         self._wake.set()
 
@@ -150,10 +160,11 @@ class Committer:
         batch: list[Result] = []
         size = 0
         while self._results and len(batch) < self._largest:
-            size += sum(len(record.value or b"") for record in self._results[0].records)
+            size += _size(self._results[0])
             if batch and size > LARGEST_TRANSACTION:
                 break
             batch.append(self._results.popleft())
+        self._bytes -= sum(map(_size, batch))
         return batch
 
     def _aborted(self, batch: list[Result], aborted: AbortedError) -> None:
@@ -169,6 +180,7 @@ class Committer:
         else:
             self._largest = max(1, len(batch) // 2)  # it may have been too much for its time
         self._results.extendleft(reversed(batch))
+        self._bytes += sum(map(_size, batch))
 
     def _isolate(self, batch: list[Result], refused: RecordRefusedError) -> None:
         """Find the result that Kafka refuses by halving, and replace it; the others are not affected."""
@@ -184,7 +196,12 @@ class Committer:
 
     def _drop(self) -> None:
         self._results.clear()
+        self._bytes = 0
         self._wake.set()  # `run` finds nothing and says so
+
+
+def _size(result: Result) -> int:
+    return sum(len(record.value or b"") for record in result.records)
 
 
 def _changed(result: Result) -> list[str]:

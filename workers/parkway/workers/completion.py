@@ -122,6 +122,13 @@ class Completion:
         """Offsets between the watermark and the newest one taken."""
         return max(self.next, self._redo_end) - self.watermark
 
+    def room(self, largest: int) -> int:
+        """How many more offsets may be taken before the map spans `largest`.
+
+        What a predecessor's map spans already is free: else a full one would never be worked off.
+        """
+        return max(0, largest - self.span) + max(0, self._redo_end - self.next)
+
     def take(self, offset: int) -> bool:
         """A record was taken. False: it is completed or in hand already, and must be skipped."""
         if offset < self.next:

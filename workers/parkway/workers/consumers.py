@@ -13,6 +13,7 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Coroutine, Sequence
+from concurrent.futures import wait
 from typing import Any, Final, Protocol
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
@@ -20,11 +21,13 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Topic
 from parkway.runtime.clients import check_consumer_error
 from parkway.runtime.logs import get_logger
 from parkway.runtime.records import Incoming, incoming
+from parkway.runtime.watchdog import Heartbeat
 from parkway.workers.work import Epoch, Lane
 
 _POLL: Final = 0.05
 _BATCH: Final = 500
 _PAUSE_AFTER: Final = 1.0
+_BEAT: Final = 1.0
 
 
 class Listener(Protocol):
@@ -60,17 +63,24 @@ class ConsumerThread(threading.Thread):
         self._log = get_logger("consumer").bind(consumer=name)
         self._epoch: Epoch | None = None  # this thread's view; None: nothing may be taken
         self._partitions: list[TopicPartition] = []  # being fetched
-        self._wanted = 0
+        # Records that may be taken in all, were taken, and were heard of by the event loop. What is on its way between
+        # the two threads counts: a loop that is busy would be sent far more than it wants.
+        self._allowed = self._taken = self._heard = 0
         self._reported: list[tuple[int, int]] = []  # positions, at the last idle report
         self._paused = False
         self._blocked_since: float | None = None
+        self._heart = Heartbeat()
 
     def want(self, records: int) -> None:
-        """From any thread: how many more records the event loop would take now."""
-        woken = self._wanted <= 0 < records
-        self._wanted = records
-        if woken:
+        """On the event loop: how many more records it would take than it has heard of."""
+        woken = self._wanted <= 0
+        self._allowed = self._heard + records
+        if woken and self._wanted > 0:
             self._commands.put(_nothing)
+
+    @property
+    def _wanted(self) -> int:
+        return self._allowed - self._taken
 
     def stop(self) -> None:
         """From any thread: close the consumer (a group one leaves its group) and end. Join afterwards."""
@@ -79,10 +89,12 @@ class ConsumerThread(threading.Thread):
 
     def run(self) -> None:
         try:
-            self._open()
-            while not self._stopping.is_set():
-                self._step()
-            self._consumer.close()
+            with self._heart:
+                self._open()
+                while not self._stopping.is_set():
+                    self._heart.beat()
+                    self._step()
+                self._consumer.close()
         except BaseException as error:
             self._log.exception("consumer_thread_failed")
             self._listener.crashed(error)
@@ -160,8 +172,13 @@ class ConsumerThread(threading.Thread):
             else:
                 self._on_error(error)
         if records and self._epoch is not None:
-            self._wanted -= len(records)
-            self._report(self._listener.taken, self._epoch, self.lane, records)
+            self._taken += len(records)
+            self._report(self._hear, self._epoch, records)
+
+    def _hear(self, epoch: Epoch, records: Sequence[Incoming]) -> None:
+        """On the event loop."""
+        self._heard += len(records)
+        self._listener.taken(epoch, self.lane, records)
 
     def _report_idle(self) -> None:
         """Positions move without a record, too: past control records and aborted ones."""
@@ -241,7 +258,10 @@ class GroupConsumer(ConsumerThread):
     def _end_epoch(self, *, lost: bool) -> None:
         """Waits until the committer is outside its transaction: after this another owner may begin."""
         self._epoch = None
-        asyncio.run_coroutine_threadsafe(self._listener.revoked(lost=lost), self._loop).result()
+        ending = asyncio.run_coroutine_threadsafe(self._listener.revoked(lost=lost), self._loop)
+        while not wait([ending], timeout=_BEAT).done:  # as long as the broker does not tell an outcome
+            self._heart.beat()
+        ending.result()
         self._consumer.unassign()
         self._partitions = []
         self._paused = False

@@ -34,6 +34,7 @@ from parkway.workers.restore import Restorer
 from parkway.workers.results import ResultBuilder
 from parkway.workers.worker import Worker
 
+_LEAVE: Final = 12.0  # seconds to commit and to leave the group after the drain budget, should the broker be away
 _LIFESPAN_END: Final = 10.0  # seconds that an agent's lifespan has to close what it opened
 
 
@@ -71,7 +72,7 @@ async def run_worker(
             if run.done():
                 _die(run, instance)
         log.info("draining", at_most_seconds=settings.drain, hint="a second signal stops at once")
-        await asyncio.gather(*(worker.drain(settings.drain) for worker in workers))
+        await _drain(workers, settings.drain)
         for run in runs:
             if run.done():
                 _die(run, instance)
@@ -89,6 +90,16 @@ async def run_worker(
     log.info("worker_stopped")
     instance.release()
     _exit(0)  # not by way of the interpreter's end, which waits for sync handlers that still block
+
+
+async def _drain(workers: Sequence[Worker], seconds: float) -> None:
+    """What is not committed by then, because the broker is away, is taken again by somebody."""
+    try:
+        async with asyncio.timeout(seconds + _LEAVE):
+            await asyncio.gather(*(worker.drain(seconds) for worker in workers))
+    except TimeoutError:
+        get_logger("worker").error("not_drained_in_time", seconds=seconds + _LEAVE, consequence="exit 1")
+        _exit(1)
 
 
 def _die(run: asyncio.Task[None], instance: Instance) -> NoReturn:
@@ -164,7 +175,15 @@ async def _make_worker(
         largest_span=largest_span(metadata_limit),
     )
     producer = RecoveringProducer(settings, f"{client_id}.0", group, instance.name)
-    committer = Committer(planned.name, producer, topics.parked, builder, worker.committed, worker.fenced)
+    committer = Committer(
+        planned.name,
+        producer,
+        topics.parked,
+        builder,
+        worker.committed,
+        worker.fenced,
+        largest_bytes=settings.buffer_bytes,
+    )
     await committer.open()
     loop = asyncio.get_running_loop()
     # Positions are always explicit here; one that the log cannot serve must be seen, not mended (restore.py).

@@ -23,11 +23,12 @@ from parkway.schemas.avro.codec import RegistryUnavailableError
 from parkway.schemas.errors import DlqReason
 from parkway.schemas.plan import ActionPlan
 from parkway.workers.adoption import Carried
-from parkway.workers.assignment import Assignment, Partition
+from parkway.workers.assignment import Assignment, Partition, completed_offsets
 from parkway.workers.committer import Committer
 from parkway.workers.consumers import GroupConsumer, ResumeConsumer
 from parkway.workers.dispatch import Dispatcher, place
 from parkway.workers.effects import Action, Effects, Task
+from parkway.workers.in_hand import InHand
 from parkway.workers.kept import KEPT_SECONDS, KeptIndexes
 from parkway.workers.queues import Queues
 from parkway.workers.restore import RestoreCancelledError, Restored, Restorer
@@ -74,6 +75,7 @@ class Worker:
         self._restore_task: asyncio.Task[None] | None = None
         self._queues = Queues(by_key=order == "key")
         self._running: dict[Work, asyncio.Task[None]] = {}
+        self._in_hand = InHand(settings.buffer_bytes)
         self._carried = Carried()
         self._kept = KeptIndexes(action.name, settings.kept_bytes)
         self._draining = False
@@ -130,6 +132,7 @@ class Worker:
         self._carried.carry(self._running)
         self._running.clear()
         self._queues.clear()
+        self._in_hand.clear()
         cancelled = self._carried.drop() if lost else 0
         if self._resume is not None:
             await self._resume.end_epoch()
@@ -159,7 +162,9 @@ class Worker:
             return
         for record in records:
             if assignment.partitions[record.partition].completion(lane).take(record.offset):
-                self._queues.put(Work(epoch, lane, record))
+                work = Work(epoch, lane, record)
+                self._in_hand.add(work)
+                self._queues.put(work)
         self._pump()
 
     def positions(self, epoch: Epoch, lane: Lane, positions: Sequence[tuple[int, int]]) -> None:
@@ -182,6 +187,7 @@ class Worker:
         """Responses that waited for an outcome go on."""
         assignment = self._assignment
         if assignment is not None:
+            self._in_hand.completed(completed_offsets(results))
             for result in results:
                 request_id = result.upsert[0] if result.upsert is not None else result.ends
                 if request_id is not None:
@@ -210,7 +216,7 @@ class Worker:
         assignment = self._assignment
         if assignment is None:
             return
-        while len(self._running) < self._concurrency and not self._draining:
+        while len(self._running) < self._concurrency and not self._draining and not self._committer.full:
             work = self._queues.next(assignment, new_work=assignment.open_requests() < self._settings.max_open)
             if work is None:
                 break
@@ -319,6 +325,7 @@ class Worker:
         for adopted in self._carried.adopt(assignment, restored):
             partition = assignment.partitions[adopted.work.partition]
             self._queues.take_key(partition, adopted.work)
+            self._in_hand.add(adopted.work)
             if adopted.task is not None:
                 self._running[adopted.work] = adopted.task
             elif adopted.result is not None:
@@ -328,11 +335,17 @@ class Worker:
             self._log.info("not_adopted", handlers=carried)
 
     def _update_wants(self) -> None:
-        assignment = self._assignment
-        room = 0 if assignment is None or self._draining else self._largest_span - assignment.span()
-        self._group.want(min(room, self._buffer - self._queues.waiting(Lane.NEW)))
+        self._group.want(self._room(Lane.NEW))
         if self._resume is not None:
-            self._resume.want(min(room, self._buffer - self._queues.waiting(Lane.RESUME)))
+            self._resume.want(self._room(Lane.RESUME))
+
+    def _room(self, lane: Lane) -> int:
+        """How many more records of a lane may be taken now."""
+        assignment = self._assignment
+        if assignment is None or self._draining or self._in_hand.full(lane):
+            return 0
+        behind = assignment.behind_commit() if lane is Lane.RESUME else 0
+        return min(assignment.room(lane, self._largest_span), self._buffer - self._queues.waiting(lane) - behind)
 
     def _expose_metrics(self) -> None:
         """Read when they are scraped, on another thread: sizes only."""

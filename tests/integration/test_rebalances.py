@@ -1,0 +1,220 @@
+"""What is promised of rebalances, restarts and drains, under load."""
+
+import os
+import signal
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Producer, TopicPartition
+from installation import Installation, event, installation, wait_for
+
+from parkway.runtime.clients import manual_consumer
+from parkway.testing.kafka import PipKafka
+
+WORKERS = int(os.environ.get("TEST_ROLLING_WORKERS", "10"))
+STALL = float(os.environ.get("TEST_STALL_SECONDS", "2.0"))
+
+
+def numbers(here: Installation) -> Counter[int]:
+    return Counter(one.json["attributes"]["output"]["number"] for one in here.read(here.topics.outputs))
+
+
+def lines(here: Installation, instance: str, name: str) -> list[dict[str, object]]:
+    return [line for line in here.log_lines(instance) if line["event"] == name]
+
+
+class Load(threading.Thread):
+    """Orders at a steady rate, straight into the action's topic."""
+
+    def __init__(self, here: Installation) -> None:
+        super().__init__(daemon=True)
+        self._here = here
+        self._stop_emitting = threading.Event()
+        self.emitted = 0
+
+    def run(self) -> None:
+        topic = self._here.topics.action("process")
+        while not self._stop_emitting.wait(0.02):
+            order = event("order", number=self.emitted, wait=0.1)
+            self._here.emit(order, topic=topic, partition=self.emitted % self._here.partitions)
+            self.emitted += 1
+        self._here.flush()
+
+    def stop(self) -> None:
+        self._stop_emitting.set()
+        self.join()
+
+
+def output_times(here: Installation) -> list[float]:
+    """Seconds since 1970 at which the committed outputs were produced."""
+    ends = here.high_watermarks(here.topics.outputs)
+    consumer = manual_consumer(here.settings, "tests-times", **{"enable.partition.eof": True})
+    consumer.assign([TopicPartition(here.topics.outputs, partition, 0) for partition in ends])
+    found: list[float] = []
+    while any(one.offset < ends[one.partition] for one in consumer.position(consumer.assignment())):
+        messages = consumer.consume(1000, 0.1)
+        found += [message.timestamp()[1] / 1000 for message in messages if message.error() is None]
+    consumer.close()
+    return found
+
+
+def longest_gap(times: list[float], begin: float, end: float) -> float:
+    within = [begin, *sorted(one for one in times if begin <= one <= end), end]
+    return max(after - before for before, after in pairwise(within))
+
+
+@pytest.mark.timeout(300)
+def test_a_rolling_restart_stalls_nothing(install: Callable[..., Installation]) -> None:
+    """Ten workers are restarted one after the other; the stretch before is the control."""
+    here = install("agents:Orders", partitions=WORKERS)
+    group = here.topics.worker_group("process")
+    running = {f"w{number}": here.worker(f"w{number}", "process") for number in range(WORKERS)}
+    here.wait_members(group, WORKERS, seconds=120)
+    load = Load(here)
+    load.start()
+    wait_for("outputs", lambda: sum(numbers(here).values()) > 100)
+    control_begins = time.time()
+    time.sleep(8)  # the control run
+    restarts_begin = time.time()
+    for name, process in running.items():
+        process.terminate()
+        assert process.wait(60) == 0
+        running[name] = here.worker(name, "process")
+        here.wait_members(group, WORKERS)
+    restarts_end = time.time()
+    load.stop()
+    here.wait_read(here.topics.outputs, load.emitted)
+    here.wait_all_done_for("process")
+    assert numbers(here) == Counter(range(load.emitted))
+    times = output_times(here)
+    control = longest_gap(times, control_begins, restarts_begin)
+    stall = longest_gap(times, restarts_begin, restarts_end)
+    assert stall < STALL + control, f"longest gap: {control:.2f} s without restarts, {stall:.2f} s with"
+
+
+@contextmanager
+def open_transaction(here: Installation, topic: str) -> Iterator[None]:
+    """Somebody died and left a transaction open: readers of partition 0 wait until it is aborted."""
+    producer = Producer(
+        {
+            "bootstrap.servers": here.settings.bootstrap_servers,
+            "transactional.id": "dead",
+            "transaction.timeout.ms": 600_000,
+            "log_level": 0,
+        }
+    )
+    producer.init_transactions(30)
+    producer.begin_transaction()
+    producer.produce(topic, b"never", b"never/chat", 0)
+    producer.flush()
+    yield
+    producer.abort_transaction(30)
+
+
+def test_a_restore_longer_than_the_poll_interval_costs_no_membership(install: Callable[..., Installation]) -> None:
+    here = install("agents:Replies", partitions=1)
+    messages = [{"role": "user", "content": "0 rounds for 1"}]
+    here.emit(
+        event("_chat_request_event", "one", model="assistant", messages=messages), topic=here.topics.action("chat")
+    )
+    here.flush()
+    with open_transaction(here, here.topics.parked):
+        here.worker("w0", "chat", PARKWAY_KAFKA_MAX_POLL_INTERVAL_MS="7000")
+        wait_for("its restore begins", lambda: lines(here, "w0", "assigned"))
+        time.sleep(12)  # the case under test: longer than the poll interval
+        assert not lines(here, "w0", "restored")
+    wait_for("it is restored", lambda: lines(here, "w0", "restored"))
+    here.wait_all_done_for("chat")
+    assert len(lines(here, "w0", "assigned")) == 1
+    assert lines(here, "w0", "revoked") == []
+
+
+def test_offsets_that_a_tool_has_set_are_obeyed(install: Callable[..., Installation], tmp_path: Path) -> None:
+    """The map does not belong to them, and is ignored: everything from there on runs, also what was completed."""
+    here = install("agents:Gates", partitions=1)
+    topic, group = here.topics.action("process"), here.topics.worker_group("process")
+    for number in range(101):
+        here.emit(event("order", number=number, wait=float(number == 0)), topic=topic)
+    here.flush()
+    worker = here.worker("w0", "process", TEST_NOTES=str(tmp_path))
+    here.wait_read(here.topics.outputs, 100)
+    worker.kill()
+    worker.wait()
+    here.set_offset(group, topic, 50)
+    here.worker("w0", "process", TEST_NOTES=str(tmp_path))
+    here.wait_read(here.topics.outputs, 151)
+    here.wait_all_done_for("process")
+    assert numbers(here) == Counter([*range(1, 50), *range(50, 101), *range(50, 101)])
+
+
+@pytest.mark.timeout(240)
+def test_a_map_at_its_limit_holds_new_work_back_and_loses_nothing(
+    install: Callable[..., Installation], tmp_path: Path
+) -> None:
+    """One call keeps the watermark; what completes above it fills the map. Then the worker dies."""
+    here = install("agents:Gates", partitions=1)
+    topic = here.topics.action("process")
+    total = 30_000
+    for number in range(total):
+        here.emit(event("order", number=number, wait=float(number == 0)), topic=topic, partition=0)
+    here.flush()
+    worker = here.worker("w0", "process", TEST_NOTES=str(tmp_path), PARKWAY_CONCURRENCY="1000")
+
+    def ended() -> int:
+        return here.high_watermarks(here.topics.outputs)[0]
+
+    wait_for("the map fills", lambda: ended() > 15_000, 60)
+    before = -1
+    while ended() != before:
+        before = ended()
+        time.sleep(2)  # nothing more may be started: there is no other sign of it
+    full = len(here.read(here.topics.outputs))
+    assert full < total - 1, "the map took everything: the test proves nothing"
+    worker.kill()
+    worker.wait()
+    again = here.worker("w0", "process", TEST_NOTES=str(tmp_path), PARKWAY_CONCURRENCY="1000")
+    wait_for("the slow one runs again", lambda: (tmp_path / "process.notes").read_text().count("0\n") == 2)
+    (tmp_path / "open").touch()
+    here.wait_all_done_for("process")
+    assert again.poll() is None
+    assert numbers(here) == Counter(range(total))
+
+
+def test_a_second_sigterm_stops_at_once(install: Callable[..., Installation], tmp_path: Path) -> None:
+    here = install("agents:Gates", partitions=1)
+    worker = here.worker("w0", "process", TEST_NOTES=str(tmp_path), PARKWAY_DRAIN="600")
+    here.emit(event("order", number=0, wait=1.0), topic=here.topics.action("process"))
+    here.flush()
+    wait_for("it runs", (tmp_path / "process.notes").exists)
+    worker.terminate()
+    wait_for("it drains", lambda: lines(here, "w0", "draining"))
+    worker.send_signal(signal.SIGTERM)
+    assert worker.wait(5) == 1
+
+
+@pytest.mark.timeout(180)
+def test_a_drain_ends_when_the_broker_is_away(tmp_path: Path) -> None:
+    with (
+        PipKafka(data_dir=tmp_path / "kafka") as kafka,
+        installation(kafka.bootstrap_servers, "drains", "agents:Orders", tmp_path, 1) as here,
+    ):
+        worker = here.worker("w0", "process", PARKWAY_DRAIN="1", TEST_NOTES=str(tmp_path))
+        here.emit(event("order", number=0, wait=1.0), topic=here.topics.action("process"))
+        here.flush()
+        wait_for("it runs", (tmp_path / "process.notes").exists)
+        kafka.pause(1)
+        began = time.monotonic()
+        worker.terminate()
+        assert worker.wait(60) in (0, 1)
+        assert time.monotonic() - began < 40
+        kafka.resume(1)
+        here.worker("w0", "process")
+        here.wait_read(here.topics.outputs, 1)
+        here.wait_all_done_for("process")
+        assert numbers(here) == Counter([0])

@@ -1,0 +1,43 @@
+"""How many bytes an action holds of records that it has taken and not completed: what bounds its memory.
+
+Each lane for itself: new work that waits for `max_open` must not keep the continuations out that it waits for. Used on
+the event loop only.
+"""
+
+from collections.abc import Iterable, Mapping
+
+from parkway.workers.work import Lane, Work
+
+
+class InHand:
+    """A lane is full at `largest` bytes; what a consumer thread has taken meanwhile comes on top."""
+
+    def __init__(self, largest: int) -> None:
+        self._largest = largest
+        self._sizes: dict[Lane, dict[tuple[int, int], int]] = {lane: {} for lane in Lane}  # by partition and offset
+        self._bytes = dict.fromkeys(Lane, 0)
+
+    def add(self, work: Work) -> None:
+        """Taken, or adopted."""
+        size = len(work.record.value or b"")
+        self._sizes[work.lane][work.partition, work.record.offset] = size
+        self._bytes[work.lane] += size
+
+    def completed(self, completed: Mapping[int, Mapping[Lane, Iterable[int]]]) -> None:
+        """Committed: offsets by partition and lane."""
+        for partition, lanes in completed.items():
+            for lane, offsets in lanes.items():
+                for offset in offsets:
+                    self._bytes[lane] -= self._sizes[lane].pop((partition, offset), 0)
+
+    def full(self, lane: Lane) -> bool:
+        return self._bytes[lane] >= self._largest
+
+    def bytes(self, lane: Lane) -> int:
+        return self._bytes[lane]
+
+    def clear(self) -> None:
+        """An epoch has ended: what is not adopted will be taken again."""
+        for lane in Lane:
+            self._sizes[lane].clear()
+            self._bytes[lane] = 0
