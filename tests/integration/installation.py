@@ -148,14 +148,11 @@ class Installation:
             raise result.exception
         return Said(result.exit_code, result.stdout, result.stderr)
 
-    def faulty_worker(
-        self, instance: str, *actions: str, fault: str, at: int = 1, **environment: str
-    ) -> subprocess.Popen[bytes]:
-        """A worker whose producer meets `fault` in its transaction number `at` (faults.py)."""
-        program = [str(HERE / "faults.py"), "worker", self.agent, "--instance", instance]
+    def faulty_worker(self, instance: str, *actions: str, faults: str, **environment: str) -> subprocess.Popen[bytes]:
+        """A worker whose producer meets `faults` (faults.py)."""
         chosen = [word for name in actions for word in ("--action", name)]
-        faulty = {"FAULT": fault, "FAULT_AT": str(at), **environment}
-        return self._start(program[1:] + chosen, instance, faulty, program[:1])
+        command = ["worker", self.agent, "--instance", instance, *chosen]
+        return self._start(command, instance, {"FAULTS": faults, **environment}, [str(HERE / "faults.py")])
 
     def _start(
         self, command: list[str], name: str, extra: Mapping[str, str], program: Sequence[str] = ("-m", "parkway.cli")

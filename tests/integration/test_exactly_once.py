@@ -127,7 +127,8 @@ def test_a_long_call_survives_rebalances_that_leave_its_partition_where_it_is(
     here.router()
     here.worker("w0", "process", TEST_NOTES=str(tmp_path))
     notes = tmp_path / "process.notes"
-    here.emit(event("order", number=1000, wait=25), partition=0)
+    seconds = float(os.environ.get("TEST_LONG_CALL", "25"))
+    here.emit(event("order", number=1000, wait=seconds), partition=0)
     here.flush()
     wait_for("it runs", lambda: notes.exists() and notes.read_text() == "1000\n")
     for number in range(3):
@@ -144,6 +145,7 @@ def test_a_long_call_survives_rebalances_that_leave_its_partition_where_it_is(
     here.wait_read(here.topics.outputs, 10)
     assert numbers(here) == Counter([*range(9), 1000])
     assert notes.read_text().count("1000") == 1
+    assert sum(line["event"] == "assigned" for line in here.log_lines("w0")) > 5, "five rebalances at least"
     here.wait_all_done_for("process")
 
 
@@ -263,13 +265,12 @@ def test_a_result_that_kafka_refuses_does_not_stop_the_others(install: Callable[
 
 @pytest.mark.timeout(240)
 def test_a_broker_that_dies_and_comes_back_loses_nothing(tmp_path: Path) -> None:
-    """A process may exit with 1 when its transaction timed out meanwhile: a supervisor starts it again."""
+    """Nor does it end a process, whatever became of its transactions."""
     with (
         PipKafka(data_dir=tmp_path / "kafka") as kafka,
         installation(kafka.bootstrap_servers, "comes-back", "agents:Chats", tmp_path) as here,
     ):
-        starts = {"r0": here.router, "w0": here.worker}
-        running = {name: start(name) for name, start in starts.items()}
+        running = [here.router(), here.worker()]
         for number in range(60):
             here.emit(event("question", number=number, rounds=number % 3), key=f"k{number}")
         here.flush()
@@ -279,10 +280,7 @@ def test_a_broker_that_dies_and_comes_back_loses_nothing(tmp_path: Path) -> None
         kafka.restart(1)
 
         def answered() -> bool:
-            for name, process in running.items():
-                if process.poll() is not None:
-                    assert process.returncode == 1
-                    running[name] = starts[name](name)
+            assert all(process.poll() is None for process in running), here.logs()
             return len(numbers(here)) >= 60
 
         wait_for("all answers", answered, 120)

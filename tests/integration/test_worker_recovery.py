@@ -36,8 +36,7 @@ def test_calls_run_on_while_the_broker_is_away_longer_than_a_transaction_may_las
         worker = here.faulty_worker(
             "w0",
             "process",
-            fault="before-commit:too-long",
-            at=3,
+            faults="before_commit:too-long@3",
             FAULT_SECONDS="8",
             TEST_NOTES=str(tmp_path),
             PARKWAY_TRANSACTION_TIMEOUT="3",
@@ -65,9 +64,9 @@ def test_calls_run_on_while_the_broker_is_away_longer_than_a_transaction_may_las
         assert Counter(notes(tmp_path, "process")) == Counter(str(number) for number in range(350))
 
 
-@pytest.mark.parametrize("fault", ["after-commit:fatal", "before-commit:fatal"])
+@pytest.mark.parametrize("place", ["after_commit", "before_commit"])
 def test_a_model_is_asked_once_whatever_becomes_of_the_transaction_with_its_answer(
-    install: Callable[..., Installation], tmp_path: Path, fault: str
+    install: Callable[..., Installation], tmp_path: Path, place: str
 ) -> None:
     here = install("agents:Chats")
     here.router()
@@ -75,12 +74,12 @@ def test_a_model_is_asked_once_whatever_becomes_of_the_transaction_with_its_answ
         here.emit(event("question", number=number, rounds=number % 3), key=f"k{number}")
     here.flush()
     here.worker("w0", "ask", "answer", "tool", TEST_NOTES=str(tmp_path))
-    chat = here.faulty_worker("w1", "chat", fault=fault, at=4, TEST_NOTES=str(tmp_path))
+    chat = here.faulty_worker("w1", "chat", faults=f"{place}:fatal@4", TEST_NOTES=str(tmp_path))
     here.wait_read(here.topics.outputs, 20)
     here.wait_all_done()
     assert chat.poll() is None
     (resolved,) = events(here, "w1", "outcome_resolved")
-    assert resolved["committed"] is (fault == "after-commit:fatal")
+    assert resolved["committed"] is (place == "after_commit")
     assert numbers(here) == Counter(range(20))
     assert here.parked() == {}
     assert len(notes(tmp_path, "model")) == sum(number % 3 + 1 for number in range(20))
