@@ -56,7 +56,7 @@ def test_calls_run_on_while_the_broker_is_away_longer_than_a_transaction_may_las
         kafka.pause(1)
         time.sleep(5)  # the case under test: longer than a transaction may last
         kafka.resume(1)
-        here.wait_read(here.topics.outputs, 350, seconds=60)
+        here.wait_read(here.topics.outputs, 350, seconds=120)
         here.wait_all_done_for("process")
         assert worker.poll() is None
         assert any(one["fenced"] for one in events(here, "w0", "producer_made_anew"))

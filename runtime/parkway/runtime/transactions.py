@@ -64,6 +64,7 @@ _METADATA: Final = 10.0
 _LOOK_AGAIN: Final = 30.0
 _REPORT: Final = 5.0  # a refused record's delivery report follows the failure of the transaction within this
 _CALL: Final = 30.0  # what a call of the transactional API is given before it is repeated, in seconds
+_DECIDED: Final = 15.0  # after its timeout a transaction is aborted by the broker, which looks every 10 seconds
 _NEVER: Final = 180.0  # such a call overruns its time; one that took this long does not come back
 
 
@@ -118,7 +119,7 @@ class TransactionalProducer:
         self._repeated = False
         producer = transactional_producer(self._settings, self._id, self._on_delivery)
         try:
-            self._until_resolved("init_transactions", producer.init_transactions, _CALL)
+            self._until_resolved("init_transactions", producer.init_transactions, _CALL, for_ever=True)
         except KafkaException as error:
             fenced = error.args[0].code() in _FENCED
             raise FatalTransactionError(f"{self._id}: init_transactions: {_text(error)}", fenced=fenced) from error
@@ -246,7 +247,13 @@ class TransactionalProducer:
             fenced = failure.args[0].code() in _FENCED
             raise FatalTransactionError(f"{self._id}: abort: {_text(failure)}", fenced=fenced) from failure
 
-    def _until_resolved(self, name: str, call: Callable[..., None], *arguments: Any) -> None:
+    def _until_resolved(self, name: str, call: Callable[..., None], *arguments: Any, for_ever: bool = False) -> None:
+        """Repeat the call until it tells; raises FatalTransactionError once the broker has decided long since.
+
+        librdkafka 2.16 does not always come to an end by itself: an abort that met a broker that stood still went on
+        timing out for ever after it was back. A new producer learns what became of the transaction.
+        """
+        give_up = time.monotonic() + self._settings.transaction_timeout + _DECIDED
         while True:
             try:
                 with self._watchdog.watch(f"{self._id} {name}", _NEVER):
@@ -257,6 +264,8 @@ class TransactionalProducer:
                     raise
                 self._repeated = True
                 self._log.warning("transaction_call_repeated", call=name, reason=error.str())
+                if not for_ever and time.monotonic() > give_up:
+                    raise FatalTransactionError(f"{self._id}: {name} never ends: {_text(failure)}") from failure
             else:
                 return
 
