@@ -1,6 +1,7 @@
 """Agents of the integration tests. The workers import this module by name."""
 
 import asyncio
+import logging
 import os
 import time
 from pathlib import Path
@@ -174,3 +175,13 @@ class Gates(Agent):
             while not (Path(os.environ["TEST_NOTES"]) / "open").exists():  # noqa: ASYNC110  a test's gate
                 await asyncio.sleep(0.05)
         ctx.output({"number": order.number})
+
+
+class Logs(Agent):
+    """What users write with `logging`."""
+
+    @action("say", external=True)
+    async def say(self, event: Event, ctx: Context) -> None:
+        logging.getLogger(__name__).info("a handler says")
+        await asyncio.to_thread(logging.getLogger(__name__).info, "a thread says")
+        ctx.output(event.id)

@@ -57,7 +57,7 @@ def run(
     if brokers not in (1, 3):
         raise SettingsError(f"--brokers {brokers}: 1 or 3")
     settings = make_settings(kafka, namespace=namespace)
-    configure_logs(settings.log_format, settings.log_level)
+    configure_logs(settings.log_format, settings.log_level, capture_content=settings.capture_content)
     plan = build_plan(load_agent(agent), agent)
     data_dir = settings.state_dir / "kafka"
     stop = threading.Event()
@@ -78,7 +78,9 @@ def run(
         tail.start()
         router = [sys.executable, "-m", "parkway.cli", "router", "--plan", str(plan_file)]
         worker = [sys.executable, "-m", "parkway.cli", "worker", agent]
-        children = [_Child("router", router, settings), _Child("worker", worker, settings)]
+        first = settings.http_port  # each needs its own; 0 is any free one
+        second = first + 1 if first else first
+        children = [_Child("router", router, settings, first), _Child("worker", worker, settings, second)]
         _supervise(children, stop)
         tail.join()
 
@@ -108,7 +110,7 @@ def _say_ready(settings: Settings, agent: str, whose: str) -> None:
 class _Child:
     """A process that is started again when it dies, later and later."""
 
-    def __init__(self, name: str, command: list[str], settings: Settings) -> None:
+    def __init__(self, name: str, command: list[str], settings: Settings, http_port: int | None) -> None:
         self.name = name
         self._command = command
         self._environment = {
@@ -120,6 +122,8 @@ class _Child:
             "PARKWAY_NAMESPACE": settings.namespace,
             **{f"PARKWAY_KAFKA_{name.upper().replace('.', '_')}": value for name, value in settings.kafka.items()},
         }
+        if http_port is not None:
+            self._environment["PARKWAY_HTTP_PORT"] = str(http_port)
         self._pause = _FIRST_PAUSE
         self._start_at = 0.0
         self._process: subprocess.Popen[bytes] | None = None

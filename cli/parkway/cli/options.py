@@ -25,8 +25,8 @@ InstanceName = Annotated[
 ]
 LogFormat = Annotated[str | None, typer.Option(metavar="auto|json|console", help="PARKWAY_LOG_FORMAT")]
 LogLevel = Annotated[str | None, typer.Option(metavar="debug|info|warning|error", help="PARKWAY_LOG_LEVEL")]
-MetricsPort = Annotated[
-    int | None, typer.Option(metavar="PORT", help="Serve Prometheus metrics there (PARKWAY_METRICS_PORT).")
+HttpPort = Annotated[
+    int | None, typer.Option(metavar="PORT", help="Serve /metrics, /healthz and /readyz there (PARKWAY_HTTP_PORT).")
 ]
 PlanFile = Annotated[Path, typer.Option("--plan", metavar="FILE", help="The plan, from `parkway plan build`.")]
 AgentSource = Annotated[str, typer.Argument(metavar="MODULE:AGENT", help="The agent's class, such as support:Support.")]

@@ -9,23 +9,24 @@ import typer
 
 from parkway.cli.options import (
     Bootstrap,
+    HttpPort,
     InstanceName,
     KafkaSettings,
     LogFormat,
     LogLevel,
-    MetricsPort,
     Namespace,
     make_settings,
     read_plan,
 )
 from parkway.router.plan_watch import PlanLoader, PlanWatcher
 from parkway.router.service import Router, no_updates
+from parkway.runtime import tracing
 from parkway.runtime.clients import admin_client
 from parkway.runtime.codec import event_codec
 from parkway.runtime.instance import take_instance
 from parkway.runtime.logs import configure_logs
 from parkway.runtime.membership import wait_for_dead_members
-from parkway.runtime.metrics import serve_metrics
+from parkway.runtime.telemetry import start_telemetry
 
 app = typer.Typer(pretty_exceptions_enable=False)
 
@@ -44,7 +45,7 @@ def run(
     kafka: KafkaSettings = None,
     log_format: LogFormat = None,
     log_level: LogLevel = None,
-    metrics_port: MetricsPort = None,
+    http_port: HttpPort = None,
 ) -> None:
     """Match events against the plan's triggers and publish them to the topics of the actions.
 
@@ -58,9 +59,9 @@ def run(
         instance=instance,
         log_format=log_format,
         log_level=log_level,
-        metrics_port=metrics_port,
+        http_port=http_port,
     )
-    configure_logs(settings.log_format, settings.log_level)
+    configure_logs(settings.log_format, settings.log_level, capture_content=settings.capture_content)
     given = read_plan(plan) if plan is not None else None
     codec = event_codec(settings)
     held = take_instance(settings.namespace, "router", settings.instance)
@@ -74,20 +75,24 @@ def run(
         routing, offset = loader.load_newest(f"{client_id}.plans")
         watcher = PlanWatcher(loader, f"{client_id}.plans", routing.plan, offset)
     with held:
+        health = start_telemetry(settings, tracing.ROUTER, held.name, routing.plan)
         if not held.predecessor_died:
             wait_for_dead_members(admin, settings.topics.router_group, client_id, settings.session_timeout)
-        serve_metrics(settings.metrics_port)
         router = Router(settings, routing, held.name, watcher.updates if watcher is not None else no_updates)
+        router.register(health)
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: _stop(router))
         if watcher is not None:
+            health.warn("plan", lambda: watcher.problem)
             watcher.start()
+        health.started()
         try:
             router.run()
         finally:
             if watcher is not None:
                 watcher.stop()
                 watcher.join(5)  # it may ask a broker that is gone
+        tracing.end_tracing()
 
 
 def _stop(router: Router) -> None:

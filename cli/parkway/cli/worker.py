@@ -10,25 +10,27 @@ from parkway.agents.load import load_agent
 from parkway.cli.options import (
     AgentSource,
     Bootstrap,
+    HttpPort,
     InstanceName,
     KafkaSettings,
     LogFormat,
     LogLevel,
-    MetricsPort,
     Namespace,
     make_settings,
 )
+from parkway.runtime import tracing
 from parkway.runtime.clients import admin_client
 from parkway.runtime.instance import take_instance
 from parkway.runtime.logs import configure_logs, get_logger
-from parkway.runtime.metrics import serve_metrics
 from parkway.runtime.plan_log import read_plans
 from parkway.runtime.plan_mark import plans_in_force
 from parkway.runtime.settings import Settings
+from parkway.runtime.telemetry import start_telemetry
 from parkway.runtime.topology import check_topics
 from parkway.schemas.errors import ParkwayError
 from parkway.schemas.plan import Plan
 from parkway.workers.process import chosen_actions, run_worker
+from parkway.workers.spans import trace_models
 
 app = typer.Typer(pretty_exceptions_enable=False)
 
@@ -46,7 +48,7 @@ def run(
     concurrency: Annotated[int | None, typer.Option(help="Running handlers per action; default 100.")] = None,
     log_format: LogFormat = None,
     log_level: LogLevel = None,
-    metrics_port: MetricsPort = None,
+    http_port: HttpPort = None,
 ) -> None:
     """Run the agent's actions: one consumer each, in one process.
 
@@ -61,9 +63,9 @@ def run(
         concurrency=concurrency,
         log_format=log_format,
         log_level=log_level,
-        metrics_port=metrics_port,
+        http_port=http_port,
     )
-    configure_logs(settings.log_format, settings.log_level)
+    configure_logs(settings.log_format, settings.log_level, capture_content=settings.capture_content)
     loaded = load_agent(agent)
     plan = build_plan(loaded, agent)
     names = action or []
@@ -73,8 +75,9 @@ def run(
     partitions = check_topics(admin, settings.bootstrap_servers, settings.topics, plan, way_out)
     _compare_with_routers(settings, plan, partitions)
     with take_instance(settings.namespace, "worker", settings.instance) as held:
-        serve_metrics(settings.metrics_port)
-        asyncio.run(run_worker(settings, plan, loaded, names, held))
+        health = start_telemetry(settings, tracing.WORKER, held.name, plan)
+        trace_models(capture_content=settings.capture_content)
+        asyncio.run(run_worker(settings, plan, loaded, names, held, health))
 
 
 def _compare_with_routers(settings: Settings, plan: Plan, partitions: int) -> None:

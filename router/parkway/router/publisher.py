@@ -13,6 +13,7 @@ from typing import Final
 
 from parkway.router.progress import Epoch, Place
 from parkway.router.routing import Routing
+from parkway.router.spans import BatchTrace, committing
 from parkway.runtime import metrics
 from parkway.runtime.logs import get_logger
 from parkway.runtime.records import Incoming, Record
@@ -41,6 +42,7 @@ class Batch:
     sources: list[Incoming]
     caused: list[list[Record]]
     nexts: dict[Place, int]
+    trace: BatchTrace | None = None
 
     def add(self, sources: Sequence[Incoming], caused: Sequence[list[Record]], nexts: Mapping[Place, int]) -> None:
         self.sources.extend(sources)
@@ -90,9 +92,11 @@ class Publisher:
 
     def _commit(self, batch: Batch) -> None:
         started = time.perf_counter()
-        for part in _parts(batch):
-            self._publish(batch, part)
+        with committing(batch.trace, len(batch.sources)):
+            for part in _parts(batch):
+                self._publish(batch, part)
         metrics.TRANSACTION_SECONDS.labels("router").observe(time.perf_counter() - started)
+        _count(batch)
 
     def _publish(self, batch: Batch, part: range) -> None:
         """Publish the sources in `part`, in order; a record that Kafka refuses is found by halving."""
@@ -126,6 +130,13 @@ class Publisher:
                 time.sleep(min(1.0, 0.02 * 2**aborts))
             else:
                 return
+
+
+def _count(batch: Batch) -> None:
+    if batch.sources:
+        metrics.TRANSACTION_RECORDS.labels("router").observe(len(batch.sources))
+    for topic, number in Counter(record.topic for caused in batch.caused for record in caused).items():
+        metrics.PUBLISHED.labels(topic.removeprefix(f"{batch.routing.namespace}.")).inc(number)
 
 
 def _undeliverable(batch: Batch, index: int, message: str, refusals: int) -> Record:

@@ -60,6 +60,11 @@ class Routing:
         self._trigger_failures: list[str] = []
 
     @property
+    def namespace(self) -> str:
+        """The prefix of our topics."""
+        return self._topics.namespace
+
+    @property
     def input_topics(self) -> tuple[str, ...]:
         """What a router subscribes to for this plan."""
         return (self._topics.requests, self._topics.events, *self._sources)

@@ -24,14 +24,17 @@ from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 from parkway.router.progress import Epoch, Place, Progress
 from parkway.router.publisher import Batch, Publisher
 from parkway.router.routing import Routing
+from parkway.router.spans import batch_trace
 from parkway.runtime import metrics
 from parkway.runtime.clients import admin_client, check_consumer_error, group_consumer
 from parkway.runtime.group_offsets import GroupOffsets
+from parkway.runtime.health import Health
 from parkway.runtime.log_offsets import log_beginnings
 from parkway.runtime.logs import get_logger
 from parkway.runtime.records import Incoming, Record, incoming
 from parkway.runtime.recovery import RecoveringProducer
 from parkway.runtime.settings import Settings
+from parkway.runtime.telemetry import show_plan
 from parkway.runtime.transactions import GroupFencedError
 from parkway.runtime.watchdog import Heartbeat
 from parkway.schemas.avro.codec import RegistryUnavailableError
@@ -66,7 +69,8 @@ class Router:
     ) -> None:
         self._routing = routing
         self._updates = updates
-        self._log = get_logger("router").bind(instance=instance)
+        self._log = get_logger("router")
+        self._topics = settings.topics
         self._stop = threading.Event()
         client_id = f"{settings.namespace}.router.{instance}"
         group = settings.topics.router_group
@@ -80,6 +84,12 @@ class Router:
         self._progress: Progress | None = None  # of this epoch, once its partitions are being fetched
         self._next: Batch | None = None  # gathers while a transaction is in flight
         self._batch = BATCH
+        self._not_ready: str | None = f"it has not joined {group} yet"
+
+    def register(self, health: Health) -> None:
+        """Say how this router is: alive, and ready while it is in its group and takes what it owns."""
+        health.live("poll", self._heart.why_stalled)
+        health.ready("group", lambda: "it is stopping" if self._stop.is_set() else self._not_ready)
 
     def stop(self) -> None:
         """Finish the batch in hand, leave the group, return from `run`. From any thread."""
@@ -123,6 +133,7 @@ class Router:
         if self._epoch is not None and self._progress is not None:
             self._progress.swap_plan()
             self._size_batches(self._epoch)
+        show_plan(routing.plan)
         self._log.info("plan_swapped", plan=routing.plan.build, before=before.plan.build)
         if set(routing.input_topics) != set(before.input_topics):
             self._end_epoch()  # no record of a topic that this plan does not read: a rebalance is on its way
@@ -158,6 +169,7 @@ class Router:
             one.offset = beginnings.get((one.topic, one.partition), one.offset)
         self._consumer.assign([TopicPartition(one.topic, one.partition, one.offset) for one in committed])
         self._progress = Progress(committed, self._routing.plan.build)
+        self._not_ready = None
         self._size_batches(epoch)
 
     def _size_batches(self, epoch: Epoch) -> None:
@@ -192,7 +204,11 @@ class Router:
     def _gather(self, epoch: Epoch, progress: Progress, messages: Sequence[Message]) -> None:
         """Match `messages` and add them to the next batch."""
         sources = [incoming(message) for message in messages]
-        caused = [self._route(source) for source in sources]
+        trace = batch_trace(self._topics) if self._next is None else self._next.trace
+        if trace is None:
+            caused = [self._route(source) for source in sources]
+        else:
+            caused = [trace.route(source, self._route) for source in sources]
         nexts: dict[Place, int] = {}
         for source in sources:
             nexts[source.topic, source.partition] = source.offset + 1
@@ -201,7 +217,7 @@ class Router:
         self._routing.report()
         commits = progress.advance(nexts)
         if self._next is None:
-            self._next = Batch(epoch, self._routing, sources, caused, commits)
+            self._next = Batch(epoch, self._routing, sources, caused, commits, trace)
         else:
             self._next.add(sources, caused, commits)
 
@@ -250,8 +266,12 @@ class Router:
     def _on_assign(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         consumer.assign([])
         self._end_epoch()
+        self._not_ready = None
         if partitions:
             self._epoch = Epoch(consumer.consumer_group_metadata(), partitions)
+            self._not_ready = "it does not take yet: committed offsets are not known, or held by a transaction"
+        metrics.REBALANCES.labels(self._topics.router_group).inc()
+        metrics.ASSIGNED.labels(self._topics.router_group).set(len(partitions))
         self._log.info("assigned", partitions=len(partitions))
 
     def _on_revoke(self, _consumer: Consumer, partitions: list[TopicPartition]) -> None:
@@ -259,6 +279,7 @@ class Router:
             self._settle()
         finally:
             self._end_epoch()
+            metrics.ASSIGNED.labels(self._topics.router_group).set(0)
         self._log.info("revoked", partitions=len(partitions))
 
     def _on_lost(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
@@ -266,3 +287,4 @@ class Router:
 
     def _end_epoch(self) -> None:
         self._epoch = self._progress = self._next = None
+        self._not_ready = f"{self._topics.router_group} rebalances"

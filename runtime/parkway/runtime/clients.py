@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
 from confluent_kafka.admin import AdminClient
 
+from parkway.runtime import kafka_logs
 from parkway.runtime.logs import get_logger
 from parkway.runtime.settings import Settings, SettingsError
 
@@ -41,6 +42,14 @@ def _common(settings: Settings, client_id: str) -> dict[str, Any]:
     }
 
 
+def _logging(settings: Settings) -> dict[str, Any]:
+    """For a client that polls: its warnings become lines of our logs."""
+    return {
+        "logger": kafka_logs.kafka_logger(debug="debug" in settings.kafka),
+        "log_level": int(settings.kafka.get("log_level", kafka_logs.WARNING)),
+    }
+
+
 def group_consumer(settings: Settings, client_id: str, group: str, **extra: Any) -> Consumer:
     """A consumer that joins `group`: classic protocol, `range`, read_committed, never commits by itself.
 
@@ -52,6 +61,7 @@ def group_consumer(settings: Settings, client_id: str, group: str, **extra: Any)
             "queued.min.messages": 20_000,
             "fetch.wait.max.ms": 100,
             **_common(settings, client_id),
+            **_logging(settings),
             "group.id": group,
             "group.protocol": "classic",
             "partition.assignment.strategy": "range",
@@ -98,6 +108,7 @@ def transactional_producer(
             # Its re-bootstrap forgets the coordinators, and calls that wait for one hang: see watchdog.py.
             "metadata.recovery.strategy": "none",
             **_common(settings, transactional_id),
+            **_logging(settings),
             "transactional.id": transactional_id,
             "transaction.timeout.ms": int(settings.transaction_timeout * 1000),
             "message.max.bytes": MAX_RECORD_BYTES,

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from confluent_kafka import TopicPartition
 
+from parkway.runtime import metrics
 from parkway.runtime.group_offsets import GroupOffsets
 from parkway.runtime.instance import InstanceError
 from parkway.runtime.logs import get_logger
@@ -129,6 +130,7 @@ class RecoveringProducer:
     def _make_anew(self, failure: FatalTransactionError) -> None:
         while True:
             wait = self._errors.add(failure)
+            metrics.RECOVERIES.labels(self._id).inc()
             self._log.warning("producer_made_anew", reason=str(failure), fenced=failure.fenced, wait_seconds=wait)
             time.sleep(wait)
             try:

@@ -57,7 +57,8 @@ class Settings(BaseSettings):
     kept_bytes: int = Field(default=256 * 1024 * 1024, ge=0)  # parked indexes of revoked partitions, for a minute
     log_format: str = Field(default="auto", pattern="^(auto|json|console)$")
     log_level: str = Field(default="info", pattern="^(debug|info|warning|error)$")
-    metrics_port: int | None = Field(default=None, ge=0, le=65535)
+    http_port: int | None = Field(default=None, ge=0, le=65535)  # metrics and health; 0: any free one
+    http_host: str = "0.0.0.0"  # noqa: S104  probes and scrapes come from other hosts
     capture_content: bool = False  # may prompts, answers and provider errors stand in logs and error texts?
     schema_registry: str | None = None  # URL of a Confluent schema registry, for Avro
     wire_format: str = Field(default="json", pattern="^(json|avro)$")  # what is written; both are read

@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer, TopicPartition
 
+from parkway.runtime import metrics
 from parkway.runtime.clients import transactional_producer
 from parkway.runtime.logs import get_logger
 from parkway.runtime.records import Record
@@ -133,6 +134,7 @@ class TransactionalProducer:
         """
         assert offsets, "a transaction without offsets is not fenced"
         if self._producer is None or self._repeated:
+            metrics.RECOVERIES.labels(self._id).inc()
             self.open()
         producer = self._producer
         assert producer is not None

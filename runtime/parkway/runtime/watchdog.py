@@ -20,6 +20,7 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import Final, Self
 
+from parkway.runtime.health import STALLED_AFTER
 from parkway.runtime.logs import get_logger
 
 _LOOK_EVERY: Final = 1.0
@@ -69,12 +70,19 @@ class Heartbeat:
     def __init__(self, seconds: float = POLL_STANDSTILL) -> None:
         self._seconds = seconds
         self._beats = 0
+        self._missed = 0.0  # seconds without a beat
         self._ended = threading.Event()
         self._watched = threading.current_thread()
 
     def beat(self) -> None:
         """Say that this thread is alive. Waits without an end have to call it."""
         self._beats += 1
+
+    def why_stalled(self) -> str | None:
+        """For health checks: that this thread has not come by for a while, long before it ends the process."""
+        if self._missed < STALLED_AFTER or self._ended.is_set():
+            return None
+        return f"thread {self._watched.name} has not come by for {self._missed:.0f} s"
 
     def __enter__(self) -> Self:
         self._watched = threading.current_thread()
@@ -87,12 +95,12 @@ class Heartbeat:
         self._ended.set()
 
     def _look(self) -> None:
-        seen, missed = -1, 0.0
+        seen = -1
         while not self._ended.wait(min(_LOOK_EVERY, self._seconds / 4)):
             beats = self._beats
-            missed = missed + min(_LOOK_EVERY, self._seconds / 4) if beats == seen else 0.0
+            self._missed = self._missed + min(_LOOK_EVERY, self._seconds / 4) if beats == seen else 0.0
             seen = beats
-            if missed > self._seconds:
+            if self._missed > self._seconds:
                 frame = sys._current_frames().get(self._watched.ident or 0)  # noqa: SLF001  documented, for debuggers
                 stack = "".join(traceback.format_stack(frame)) if frame is not None else ""
                 _end_process("thread_stands_still", thread=self._watched.name, seconds=self._seconds, stack=stack)

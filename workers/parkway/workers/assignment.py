@@ -1,5 +1,6 @@
 """The partitions of one epoch, and what is known of each. Used on the event loop only."""
 
+import time
 from collections import deque
 from collections.abc import Iterable, Mapping
 
@@ -34,8 +35,21 @@ class Partition:
     def completion(self, lane: Lane) -> Completion:
         return self._lanes[lane][1]
 
-    def open_records(self) -> int:
-        return sum(len(completion) for _, completion in self._lanes.values())
+    def places(self) -> list[tuple[str, int]]:
+        """Its topics, as (topic, partition)."""
+        return [(topic, self.number) for topic, _ in self._lanes.values()]
+
+    def behind(self, ends: Mapping[tuple[str, int], int]) -> int:
+        """Records in hand, and those up to these ends of its topics that are not taken. From any thread."""
+        return sum(
+            len(completion) + max(0, ends.get((topic, self.number), 0) - completion.next)
+            for topic, completion in self._lanes.values()
+        )
+
+    def oldest(self) -> int | None:
+        """The timestamp (ms since 1970) of the oldest record in hand. From any thread."""
+        found = [at for _, completion in self._lanes.values() if (at := completion.oldest)]
+        return min(found, default=None)
 
     def kept(self) -> Kept | None:
         """What may be kept of the parked index after the assignment; None when it is not exact."""
@@ -87,9 +101,14 @@ class Assignment:
         """Requests that are parked, or whose first call runs or is not committed yet."""
         return sum(partition.parked.open_requests for partition in self.partitions.values())
 
-    def open_records(self) -> int:
-        """Records taken and not completed."""
-        return sum(partition.open_records() for partition in list(self.partitions.values()))
+    def parked_bytes(self) -> int:
+        """What those requests take in memory. From any thread."""
+        return sum(partition.parked.bytes() for partition in self.partitions.values())
+
+    def oldest_age(self) -> float:
+        """Seconds since the oldest record in hand was written; 0 when there is none. From any thread."""
+        oldest = min((at for one in self.partitions.values() if (at := one.oldest())), default=None)
+        return max(0.0, time.time() - oldest / 1000) if oldest is not None else 0.0
 
     def behind_commit(self) -> int:
         """Responses that wait for the outcome of a transaction."""

@@ -144,6 +144,7 @@ class Committer:
         finally:
             self._outside.set()
         metrics.TRANSACTION_SECONDS.labels("worker").observe(time.perf_counter() - started)
+        metrics.TRANSACTION_RECORDS.labels("worker").observe(len(batch))
         self._largest = min(_LARGEST, self._largest * 2)
         for partition, lanes in completed.items():
             parked_offset = self._producer.delivered.get((self._parked_topic, partition))

@@ -84,7 +84,7 @@ class Completion:
     def __init__(self, topic_id: str, base: int, restored: CommittedMap | None = None) -> None:
         self.topic_id = topic_id
         self.next = base
-        self._open: dict[int, None] = {}  # in the order taken, which is the order of offsets
+        self._open: dict[int, int] = {}  # offset -> timestamp, in the order taken, which is the order of offsets
         self._redo = restored.unfinished if restored else frozenset()
         self._redo_end = restored.base + restored.span if restored else base
         # Records of an earlier epoch whose handlers run on (adopted), until they are taken again.
@@ -129,7 +129,15 @@ class Completion:
         """
         return max(0, largest - self.span) + max(0, self._redo_end - self.next)
 
-    def take(self, offset: int) -> bool:
+    @property
+    def oldest(self) -> int | None:
+        """The timestamp (ms since 1970) of the oldest record in hand. From any thread."""
+        try:
+            return next(iter(self._open.values()), None)
+        except RuntimeError:  # it changed meanwhile
+            return None
+
+    def take(self, offset: int, timestamp: int = 0) -> bool:
         """A record was taken. False: it is completed or in hand already, and must be skipped."""
         if offset < self.next:
             return False
@@ -139,7 +147,7 @@ class Completion:
             return False
         if offset < self._redo_end and offset not in self._redo:
             return False
-        self._open[offset] = None
+        self._open[offset] = timestamp
         if offset in self._adopted:
             self._adopted.discard(offset)
             return False

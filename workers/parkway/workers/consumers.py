@@ -19,6 +19,7 @@ from typing import Any, Final, Protocol
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 from parkway.runtime.clients import check_consumer_error
+from parkway.runtime.health import Health
 from parkway.runtime.logs import get_logger
 from parkway.runtime.records import Incoming, incoming
 from parkway.runtime.watchdog import Heartbeat
@@ -81,6 +82,10 @@ class ConsumerThread(threading.Thread):
     @property
     def _wanted(self) -> int:
         return self._allowed - self._taken
+
+    def register(self, health: Health) -> None:
+        """Say whether this thread is alive."""
+        health.live(f"poll:{self.name}", self._heart.why_stalled)
 
     def stop(self) -> None:
         """From any thread: close the consumer (a group one leaves its group) and end. Join afterwards."""

@@ -55,6 +55,15 @@ class Effects:
     park: Park | None = None
     failure: Failure | None = None
 
+    def how(self) -> str | None:
+        """How a request ended: `answered`, or the type of its failed response; None where there is no response."""
+        if self.response is None:
+            return None
+        attributes = self.response.attributes
+        error = attributes.get("error")
+        kind = error.get("type") if isinstance(error, dict) else None
+        return str(kind) if attributes.get("success") is False and kind is not None else "answered"
+
 
 @dataclass(frozen=True, slots=True)
 class Task:

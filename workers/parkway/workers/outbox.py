@@ -2,7 +2,7 @@
 
 import base64
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from parkway.runtime import metrics
@@ -60,6 +60,10 @@ class Cause:
             reply_to=parked.origin.reply_to,
             event_id=str(event.get("id", "")),
         )
+
+    def in_span(self, traceparent: str) -> "Cause":
+        """The same, with the span that it is done in."""
+        return replace(self, carried={**self.carried, headers.TRACEPARENT: traceparent})
 
     def origin(self, record: Incoming) -> ParkedOrigin:
         """What a parked record keeps of this."""

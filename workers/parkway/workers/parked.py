@@ -63,6 +63,10 @@ class ParkedIndex:
     def __len__(self) -> int:
         return len(self._entries)
 
+    def bytes(self) -> int:
+        """What the entries take. From any thread."""
+        return sum(len(entry.value) for entry in list(self._entries.values()))
+
     @property
     def open_requests(self) -> int:
         return len(self._entries) + self._not_parked

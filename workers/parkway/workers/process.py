@@ -14,12 +14,14 @@ from parkway.agents.agent import Agent, Definition, definition_of, running
 from parkway.agents.errors import AgentError, did_you_mean
 from parkway.runtime.clients import admin_client, group_consumer, manual_consumer
 from parkway.runtime.codec import event_codec
+from parkway.runtime.health import Health, Pulse
 from parkway.runtime.instance import Instance
 from parkway.runtime.logs import get_logger
 from parkway.runtime.membership import wait_for_dead_members
 from parkway.runtime.recovery import RecoveringProducer
 from parkway.runtime.settings import Settings
 from parkway.runtime.topology import offset_metadata_limit, topic_ids
+from parkway.runtime.tracing import end_tracing
 from parkway.runtime.transactions import FatalTransactionError
 from parkway.schemas.errors import ParkwayError
 from parkway.schemas.plan import ActionPlan, Plan
@@ -49,10 +51,13 @@ def chosen_actions(plan: Plan, names: Sequence[str]) -> list[ActionPlan]:
 
 
 async def run_worker(
-    settings: Settings, plan: Plan, agent: type[Agent] | Agent, names: Sequence[str], instance: Instance
+    settings: Settings, plan: Plan, agent: type[Agent] | Agent, names: Sequence[str], instance: Instance, health: Health
 ) -> None:
     """Run the chosen actions until SIGTERM or SIGINT; a second signal, and what is fatal, ends the process at once."""
-    log = get_logger("worker").bind(instance=instance.name)
+    log = get_logger("worker")
+    loop_pulse = Pulse("the event loop", "a handler blocks it; write it as `def`, which runs in a thread")
+    health.live("loop", loop_pulse.check)
+    beating = asyncio.create_task(_beat(loop_pulse))
     stop = _stop_signals()
     definition = definition_of(agent)
     stack = AsyncExitStack()
@@ -61,10 +66,13 @@ async def run_worker(
         await stack.enter_async_context(running(one))
         admin = admin_client(settings, f"{settings.namespace}.worker.{instance.name}")
         workers = [
-            await _make_worker(settings, plan, action, one, definition, instance, admin)
+            await _make_worker(settings, plan, action, one, definition, instance, admin, health)
             for action in chosen_actions(plan, names)
         ]
         log.info("worker_started", plan=plan.build, actions=[action.name for action in chosen_actions(plan, names)])
+        for worker in workers:
+            worker.vitals.register(health)
+        health.started()
         runs = [asyncio.create_task(worker.run()) for worker in workers]
         stopping = asyncio.create_task(stop.wait())
         await asyncio.wait([*runs, stopping], return_when=asyncio.FIRST_COMPLETED)
@@ -87,6 +95,8 @@ async def run_worker(
             await stack.aclose()
     except Exception:
         log.exception("lifespan_end_failed")
+    beating.cancel()
+    await asyncio.to_thread(end_tracing)
     log.info("worker_stopped")
     instance.release()
     _exit(0)  # not by way of the interpreter's end, which waits for sync handlers that still block
@@ -102,6 +112,12 @@ async def _drain(workers: Sequence[Worker], seconds: float) -> None:
         _exit(1)
 
 
+async def _beat(pulse: Pulse) -> None:
+    while True:
+        pulse.beat()
+        await asyncio.sleep(1.0)
+
+
 def _die(run: asyncio.Task[None], instance: Instance) -> NoReturn:
     """Exit 1, for a supervisor to start another. At once: threads may wait for a broker that is gone."""
     error = run.exception()
@@ -112,6 +128,7 @@ def _die(run: asyncio.Task[None], instance: Instance) -> NoReturn:
         instance.release()
         _exit(2)
     get_logger("worker").error("worker_failed", reason=str(error), exc_info=error)
+    end_tracing(1.0)
     if isinstance(error, FatalTransactionError) and error.fenced:
         instance.release()  # cleanly: when it is started again it looks for the process that fenced it
     _exit(1)
@@ -145,6 +162,7 @@ async def _make_worker(
     definition: Definition,
     instance: Instance,
     admin: AdminClient,
+    health: Health,
 ) -> Worker:
     action = _action(settings, planned, agent, definition)
     spec = definition.action(planned.name)
@@ -173,6 +191,7 @@ async def _make_worker(
         order=options.order if options is not None else "unordered",
         concurrency=(options.concurrency if options is not None else None) or settings.concurrency,
         largest_span=largest_span(metadata_limit),
+        admin=admin,
     )
     producer = RecoveringProducer(settings, f"{client_id}.0", group, instance.name)
     committer = Committer(
@@ -193,6 +212,9 @@ async def _make_worker(
     if planned.parks:
         resume_consumer = manual_consumer(settings, f"{client_id}.resume", **{"auto.offset.reset": "error"})
         resume_thread = ResumeConsumer(f"{planned.name}-resume", resume_consumer, resume_topic, loop, worker)
+    for thread in (group_thread, resume_thread):
+        if thread is not None:
+            thread.register(health)
     worker.connect(committer, group_thread, resume_thread)
     return worker
 

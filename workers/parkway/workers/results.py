@@ -102,8 +102,11 @@ class ResultBuilder:
     def _cause(self, result: Result, task: Task) -> Cause:
         if task.parked is not None:
             event = result.work.event if result.work is not None else task.event
-            return Cause.of_parked(task.parked, result.partition, event)
-        return Cause.of_record(_record_of(result.work), task.event)
+            cause = Cause.of_parked(task.parked, result.partition, event)
+        else:
+            cause = Cause.of_record(_record_of(result.work), task.event)
+        span = result.work.traceparent if result.work is not None else None
+        return cause.in_span(span) if span is not None else cause
 
     def _parked_record(self, result: Result) -> Incoming | None:
         """What a sweep works on, as a record: for the DLQ."""
@@ -119,6 +122,7 @@ class ResultBuilder:
         deadline = effects.park.deadline if effects.park is not None else None
         result.records = [self._outbox.event(cause, event, deadline) for event in effects.events]
         result.records += [self._outbox.output(cause, event) for event in effects.outputs]
+        result.how = effects.how()
         if effects.response is not None:
             result.records.append(self._outbox.response(cause, effects.response))
         if effects.failure is not None:

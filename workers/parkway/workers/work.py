@@ -41,6 +41,7 @@ class Work:
     event: Mapping[str, Any] = field(default_factory=dict)
     request_id: str | None = None  # the request whose claim this work holds
     started_from: bytes | None = None  # the parked record that its handler was given
+    traceparent: str | None = None  # of its handler's span: what it sends carries it
 
     @property
     def partition(self) -> int:
@@ -62,4 +63,5 @@ class Result:
     records: list[Record] = field(default_factory=list)
     upsert: tuple[str, Entry] | None = None  # request id and its new entry
     ends: str | None = None  # request id that this result ends
+    how: str | None = None  # of a response: `answered`, or the error's type
     refusals: int = 0

@@ -10,11 +10,15 @@ partition comes back (adoption.py).
 
 import asyncio
 import threading
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final, Literal, TypeVar
 
-from parkway.runtime import metrics
+from confluent_kafka.admin import AdminClient
+from opentelemetry.trace import Span
+from structlog.contextvars import bind_contextvars
+
 from parkway.runtime.codec import EventCodec
 from parkway.runtime.logs import get_logger
 from parkway.runtime.records import Incoming
@@ -30,10 +34,13 @@ from parkway.workers.dispatch import Dispatcher, place
 from parkway.workers.effects import Action, Effects, Task
 from parkway.workers.in_hand import InHand
 from parkway.workers.kept import KEPT_SECONDS, KeptIndexes
+from parkway.workers.lag import Lag
 from parkway.workers.queues import Queues
 from parkway.workers.restore import RestoreCancelledError, Restored, Restorer
 from parkway.workers.results import ResultBuilder
+from parkway.workers.spans import describe_end, handling
 from parkway.workers.upkeep import Upkeep
+from parkway.workers.vitals import Vitals
 from parkway.workers.work import Epoch, Lane, Result, Work
 
 T = TypeVar("T")
@@ -58,6 +65,7 @@ class Worker:
         order: Literal["key", "unordered"],
         concurrency: int,
         largest_span: int,
+        admin: AdminClient,
     ) -> None:
         self.failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._settings = settings
@@ -79,8 +87,16 @@ class Worker:
         self._carried = Carried()
         self._kept = KeptIndexes(action.name, settings.kept_bytes)
         self._draining = False
-        self._threads = ThreadPoolExecutor(2, thread_name_prefix=f"worker-{action.name}")
-        self._expose_metrics()
+        self._threads = ThreadPoolExecutor(3, thread_name_prefix=f"worker-{action.name}")
+        self._group_name = self._topics.worker_group(action.name)
+        self._lag = Lag(admin, lambda: self._assignment, self._in_thread)
+        self.vitals = Vitals(action.name, self._group_name)
+        self.vitals.expose(
+            lambda: self._assignment,
+            running=lambda: len(self._running),
+            queued=lambda: sum(self._queues.waiting(lane) for lane in Lane),
+            lag=self._lag.records,
+        )
 
     def connect(self, committer: Committer, group: GroupConsumer, resume: ResumeConsumer | None) -> None:
         """Hand over what needs the worker to be made: it reports back here."""
@@ -98,11 +114,13 @@ class Worker:
             tasks.create_task(self._committer.run())
             tasks.create_task(upkeep.sweep_for_ever())
             tasks.create_task(upkeep.refresh_for_ever())
+            tasks.create_task(self._lag.refresh_for_ever())
             tasks.create_task(self._watch_failure())
 
     async def drain(self, seconds: float) -> None:
         """Take nothing new, give running handlers `seconds`, commit, leave the group."""
         self._draining = True
+        self.vitals.draining()
         self._update_wants()
         if self._running:
             await asyncio.wait(self._running.values(), timeout=seconds)
@@ -120,6 +138,7 @@ class Worker:
     # -- reports of the consumer threads
 
     def assigned(self, epoch: Epoch, partitions: Sequence[int]) -> None:
+        self.vitals.assigned(len(partitions))
         cancelled = self._carried.drop(set(partitions))
         self._log.info("assigned", epoch=epoch.number, partitions=list(partitions), cancelled=cancelled)
         self._restoring = threading.Event()
@@ -127,6 +146,7 @@ class Worker:
 
     async def revoked(self, *, lost: bool) -> None:
         assignment, self._assignment = self._assignment, None
+        self.vitals.revoked()
         if self._restoring is not None:
             self._restoring.set()
         self._carried.carry(self._running)
@@ -161,7 +181,7 @@ class Worker:
         if assignment is None:
             return
         for record in records:
-            if assignment.partitions[record.partition].completion(lane).take(record.offset):
+            if assignment.partitions[record.partition].completion(lane).take(record.offset, record.timestamp):
                 work = Work(epoch, lane, record)
                 self._in_hand.add(work)
                 self._queues.put(work)
@@ -185,6 +205,7 @@ class Worker:
 
     def committed(self, results: Sequence[Result]) -> None:
         """Responses that waited for an outcome go on."""
+        self.vitals.committed(results)
         assignment = self._assignment
         if assignment is not None:
             self._in_hand.completed(completed_offsets(results))
@@ -201,6 +222,7 @@ class Worker:
     def fenced(self) -> None:
         """The group has moved on; `on_lost` is on its way. Until then nothing may be done for this epoch."""
         self._assignment = None
+        self.vitals.revoked()
         self._carried.carry(self._running)
         self._running.clear()
         self._carried.drop()
@@ -246,7 +268,21 @@ class Worker:
             self._fail(error)  # ours, not the handler's: it must not leave a record in hand for ever
 
     async def _handle(self, work: Work, task: Task) -> None:
-        outcome = "failed"
+        bind_contextvars(action=self._action.name)  # the user's log lines too; the context is this task's own
+        began = time.perf_counter()
+        with handling(self._action.name, self._group_name, work, task) as span:
+            outcome, result = await self._run(work, task, span)
+        if self._running.pop(work, None) is None:
+            self._carried.finished(work, result)  # its epoch has ended; the next one may adopt it
+            return
+        self.vitals.handled(outcome, time.perf_counter() - began)
+        assert self._assignment is not None
+        self._finish(self._assignment.partitions[work.partition], work, result)
+        self._pump()
+
+    async def _run(self, work: Work, task: Task, span: Span) -> tuple[str, Result]:
+        """Run the action. Its outcome, and the result of the record: there is always one."""
+        outcome, effects, raised = "failed", None, None
         try:
             effects = await self._action.handle(task)
             result = self._builder.handled(work, task, effects)
@@ -257,14 +293,10 @@ class Worker:
             current = asyncio.current_task()
             if isinstance(error, asyncio.CancelledError) and current is not None and current.cancelling():
                 raise  # by us; an action that lets one out by itself must end its record all the same
+            raised = error
             result = self._failed(work, task, error)
-        if self._running.pop(work, None) is None:
-            self._carried.finished(work, result)  # its epoch has ended; the next one may adopt it
-            return
-        metrics.HANDLED.labels(self._action.name, outcome).inc()
-        assert self._assignment is not None
-        self._finish(self._assignment.partitions[work.partition], work, result)
-        self._pump()
+        describe_end(span, outcome, effects, raised)
+        return outcome, result
 
     def _failed(self, work: Work, task: Task, error: BaseException) -> Result:
         """The end of a record whose action raised: no record may take the worker, and so its neighbours, down."""
@@ -310,6 +342,7 @@ class Worker:
             for broken in one.broken:
                 self._log.error("parked_record_unreadable", partition=number, reason=broken.reason)
                 self._committer.add(self._builder.broken(epoch, number, broken))
+        self.vitals.taking()
         self._update_wants()
         self._group.start_taking(
             epoch, [(number, one.completion(Lane.NEW).next) for number, one in assignment.partitions.items()]
@@ -346,13 +379,6 @@ class Worker:
             return 0
         behind = assignment.behind_commit() if lane is Lane.RESUME else 0
         return min(assignment.room(lane, self._largest_span), self._buffer - self._queues.waiting(lane) - behind)
-
-    def _expose_metrics(self) -> None:
-        """Read when they are scraped, on another thread: sizes only."""
-        name = self._action.name
-        metrics.RUNNING.labels(name).set_function(lambda: len(self._running))
-        metrics.PARKED.labels(name).set_function(lambda: one.parked() if (one := self._assignment) else 0)
-        metrics.LAG.labels(name).set_function(lambda: one.open_records() if (one := self._assignment) else 0)
 
     async def _watch_failure(self) -> None:
         await self.failed

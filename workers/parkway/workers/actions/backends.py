@@ -15,6 +15,7 @@ from pydantic_ai.tools import ToolDefinition
 from parkway.agents.chat_model import ChatModel, ModelSource
 from parkway.agents.retry import Retry
 from parkway.agents.threads import run_in_thread
+from parkway.runtime import metrics
 from parkway.schemas import jsonio
 from parkway.schemas.errors import ErrorType
 from parkway.workers.actions.providers import CallError, classify, secrets_of
@@ -89,12 +90,22 @@ class Backends:
             attempt = 0
             while True:
                 attempt += 1
-                tally.retries += tally.calls > calls_before
+                if tally.calls > calls_before:
+                    tally.retries += 1
+                    metrics.MODEL_RETRIES.labels(backend.label).inc()
                 tally.calls += 1
+                began, outcome = time.perf_counter(), "ok"
                 try:
                     return backend.label, await self._call(backend, messages, output_schema, tally)
                 except CallFailedError as error:
                     failure = error
+                    outcome = str(error.error.type)
+                except asyncio.CancelledError:
+                    outcome = "cancelled"
+                    raise
+                finally:
+                    seconds = time.perf_counter() - began
+                    metrics.MODEL_SECONDS.labels(backend.label, outcome).observe(seconds)
                 if failure.error.final:
                     raise failure
                 wait = self._wait(failure.error, attempt, deadline)
@@ -131,6 +142,8 @@ class Backends:
             secrets = secrets_of(model)
             raise CallFailedError(classify(error, backend.label, quote=self._quote, secrets=secrets)) from error
         tally.add(response.usage)
+        metrics.MODEL_TOKENS.labels(backend.label, "input").inc(response.usage.input_tokens)
+        metrics.MODEL_TOKENS.labels(backend.label, "output").inc(response.usage.output_tokens)
         if unusable := _unusable(response, backend.label):
             raise CallFailedError(unusable)
         return response

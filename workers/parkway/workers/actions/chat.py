@@ -12,6 +12,7 @@ from pydantic_ai.messages import ModelMessage, ModelRequest, ModelRequestPart, M
 from parkway.agents.chat_model import ChatModel
 from parkway.agents.errors import did_you_mean
 from parkway.agents.retry import Retry
+from parkway.runtime import metrics
 from parkway.schemas import jsonio
 from parkway.schemas.errors import ErrorType
 from parkway.schemas.event_types import EventType
@@ -204,6 +205,7 @@ class ChatAction:
             raise ChatError(ErrorType.OUTPUT_INVALID, message)
         state.output_retries += 1
         state.tally.retries += 1
+        metrics.MODEL_RETRIES.labels(state.model or "").inc()
         text = f"Your answer cannot be used: {problem}. Answer again with nothing but JSON that fits the schema."
         session.since.append(conversation.user_message(text))
 

@@ -8,6 +8,8 @@ from typing import Any, Final
 
 from parkway.agents.errors import ToolArgumentsError
 from parkway.agents.tool import Tool
+from parkway.runtime import metrics
+from parkway.runtime.tracing import inner_span, mark_failed
 from parkway.schemas.errors import DlqReason
 from parkway.schemas.events import Event, EventError, ToolRequestEvent, ToolResponseEvent
 from parkway.schemas.messages import ToolCall
@@ -23,6 +25,7 @@ class _Outcome:
 
     value: Any
     diagnostic: str | None = None
+    kind: str = "ok"  # for metrics: ok, failed, timeout, bad_arguments
 
 
 class ToolAction:
@@ -73,10 +76,30 @@ class ToolAction:
         return _respond(request, {call.id: _failure(call, diagnostic) for call in request.tool_calls})
 
     async def _call(self, request_id: str, call: ToolCall, seconds_left: float) -> _Outcome:
+        """One call, in a span of its own, counted."""
+        name = call.function.name
+        known = name if name in self._tools else "unknown"  # a model may invent any name
+        attributes = {
+            "gen_ai.operation.name": "execute_tool",
+            "gen_ai.tool.name": known,
+            "gen_ai.tool.call.id": call.original_id or call.id,
+        }
+        began, kind = time.perf_counter(), "cancelled"
+        with inner_span(f"execute_tool {known}", attributes) as span:
+            try:
+                outcome = await self._outcome(request_id, call, seconds_left)
+                kind = outcome.kind
+            finally:
+                metrics.TOOL_SECONDS.labels(known, kind).observe(time.perf_counter() - began)
+            if kind != "ok":
+                mark_failed(span, kind)
+        return outcome
+
+    async def _outcome(self, request_id: str, call: ToolCall, seconds_left: float) -> _Outcome:
         tool = self._tools.get(call.function.name)
         if tool is None:
             text = f"Tool `{call.function.name}` does not exist."
-            return _Outcome(text, text)
+            return _Outcome(text, text, "failed")
         seconds = min(tool.timeout, seconds_left)
         limit = asyncio.timeout(seconds)
         try:
@@ -86,13 +109,15 @@ class ToolAction:
             return _Outcome(json_result(result, self._max_result_bytes))
         except ToolArgumentsError as error:
             # The model must see what it got wrong, or it cannot do better.
-            return _Outcome(f"{_failed_text(call)} {error}", str(error)[:_MAX_DIAGNOSTIC])
+            return _Outcome(f"{_failed_text(call)} {error}", str(error)[:_MAX_DIAGNOSTIC], "bad_arguments")
         except asyncio.CancelledError:
             if _is_cancelled():
                 raise
             return _failure(call, "the tool raised CancelledError")
         except (Exception, SystemExit) as error:
-            return _failure(call, f"timed out after {seconds:g} s" if limit.expired() else _describe(error))
+            if limit.expired():
+                return _failure(call, f"timed out after {seconds:g} s", "timeout")
+            return _failure(call, _describe(error))
 
 
 def _read(event: Mapping[str, Any]) -> ToolRequestEvent:
@@ -127,8 +152,8 @@ def _failed_text(call: ToolCall) -> str:
     return f"Tool `{call.function.name}` execute failed."
 
 
-def _failure(call: ToolCall, diagnostic: str) -> _Outcome:
-    return _Outcome(_failed_text(call), diagnostic)
+def _failure(call: ToolCall, diagnostic: str, kind: str = "failed") -> _Outcome:
+    return _Outcome(_failed_text(call), diagnostic, kind)
 
 
 def _describe(error: BaseException) -> str:

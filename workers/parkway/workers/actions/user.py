@@ -7,19 +7,21 @@ import traceback
 from collections.abc import Mapping
 from typing import Any
 
-import structlog
+from opentelemetry import trace
 
 from parkway.agents.action import ActionSpec
 from parkway.agents.agent import Agent
 from parkway.agents.context import Context
 from parkway.agents.handler import BodyError, binding_of
 from parkway.agents.threads import run_in_thread
+from parkway.runtime import metrics
+from parkway.runtime.logs import get_logger
 from parkway.schemas import jsonio
 from parkway.schemas.errors import DlqReason
 from parkway.schemas.events import Event, EventError
 from parkway.workers.effects import Effects, Failure, Task
 
-_log = structlog.get_logger(__name__)
+_log = get_logger("worker")
 
 
 class UserAction:
@@ -92,6 +94,8 @@ class UserAction:
             raise RuntimeError("the handler awaited something that was cancelled") from error
 
     def _log_failure(self, event: str, error: BaseException, attempt: int) -> None:
+        metrics.ATTEMPTS_FAILED.labels(self.name).inc()
+        trace.get_current_span().add_event(event, {"parkway.attempt": attempt, "error.type": type(error).__name__})
         # The place and the kind only: the text of an error may quote what the event contains.
         last = traceback.extract_tb(error.__traceback__)[-1]
         _log.warning(
