@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from parkway.workers.attempts import MOST_BYTES, Tried, write_tried
 from parkway.workers.completion import Completion, MapError, decode, encode, largest_span
 
 TOPIC = "abcdefghijklmnopqrstuv"
@@ -92,7 +93,8 @@ def test_the_longest_map_fits(base: int, data: st.DataObject) -> None:
     span = largest_span(limit)
     noise = data.draw(st.binary(min_size=span // 8, max_size=span // 8))
     unfinished = [base + i * 8 + b for i, byte in enumerate(noise) for b in range(8) if byte >> b & 1]
-    metadata = encode(TOPIC, base, base + span, "0123456789abcdef", 2**40, unfinished)
+    tried = {base + offset: Tried(9, 10**10 + offset) for offset in range(200)}
+    metadata = encode(TOPIC, base, base + span, "0123456789abcdef", 2**40, unfinished, tried)
     assert len(metadata) <= limit
 
 
@@ -133,3 +135,45 @@ def test_every_record_completes_once_over_restarts_and_rebalances(script: list[i
     completion, position = restored(offset, metadata), offset
     again = {one for one in range(position, 600) if completion.take(one)}
     assert again == set(range(600)) - committed
+
+
+def test_attempts_stand_in_the_map_until_the_record_is_completed() -> None:
+    first = Completion(TOPIC, 100)
+    for offset in range(100, 104):
+        first.take(offset)
+    first.failed(101, since=1_700_000_000)
+    first.failed(103, since=1_700_000_060)
+    first.failed(101, since=1_700_000_090)
+    second = restored(*first.snapshot([100], "s", 1))
+    assert second.tried(101) == Tried(2, 1_700_000_000)
+    assert second.tried(103) == Tried(1, 1_700_000_060)
+    assert second.tried(102) is None
+    third = restored(*second.snapshot([], "s", 2))  # killed again, before anything was taken
+    assert third.tried(101) == Tried(2, 1_700_000_000)
+    third.take(101)
+    assert decode(third.snapshot([101], "s", 3)[1]).tried == {103: Tried(1, 1_700_000_060)}
+    third.complete([101])
+    assert third.tried(101) is None
+
+
+def test_when_attempts_do_not_fit_the_fewest_are_forgotten() -> None:
+    tried = {offset: Tried(1 + offset % 7, 1_700_000_000 + offset) for offset in range(500)}
+    metadata = encode(TOPIC, 0, 500, "s", 1, range(500), tried)
+    kept = decode(metadata).tried
+    assert 40 < len(kept) < 500
+    assert len(write_tried(tried, 0)) <= MOST_BYTES
+    assert all(tried[offset] == one for offset, one in kept.items())
+    assert min(one.attempts for one in kept.values()) >= max(
+        one.attempts for offset, one in tried.items() if offset not in kept
+    )
+
+
+def test_a_map_of_the_version_before_is_read() -> None:
+    found = decode(f"1;{TOPIC};7;stamp;12;3;b{base64.b64encode(bytes([0b101])).decode()}")
+    assert (found.base, found.number, found.unfinished, found.tried) == (7, 12, {7, 9}, {})
+
+
+def test_extra_fields_of_a_later_version_are_skipped() -> None:
+    assert decode(encode(TOPIC, 0, 1, "s", 1, [0]) + "later=7|tried=1700000000,0.2.0").tried == {
+        0: Tried(2, 1_700_000_000)
+    }

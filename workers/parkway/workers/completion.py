@@ -4,17 +4,24 @@ Records complete in any order. What is committed is the low watermark, and in th
 map of the offsets above it that are completed too. A restart skips those. The string carries the topic's
 id, the owner's stamp (random per assignment) and a number that grows with every transaction, so that an
 owner can tell its own commits from another's.
+
+Behind that stand extra fields, `name=value` joined by `|`; a reader skips those it does not know. `tried` holds the
+unfinished records that failed before, so that a crash does not begin counting anew.
 """
 
 import base64
 import zlib
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
 from typing import Final, Self
 
-VERSION: Final = "1"
-# Everything in the string but the bitmap: version, topic id, base, stamp, number, span, separators.
+from parkway.workers.attempts import MOST_BYTES, Tried, read_tried, write_tried
+
+VERSION: Final = "2"
+_WITHOUT_EXTRAS: Final = "1"  # still read
+# Everything in the string but the bitmap and the attempts: version, topic id, base, stamp, number, span, separators.
 _FIXED_BYTES: Final = 150
+_TRIED: Final = "tried"
 
 
 class MapError(ValueError):
@@ -31,15 +38,24 @@ class CommittedMap:
     stamp: str
     number: int
     unfinished: frozenset[int]
+    tried: Mapping[int, Tried] = field(default_factory=dict)  # of the unfinished ones, by offset
 
 
 def largest_span(metadata_bytes: int) -> int:
     """How many offsets a map in `metadata_bytes` can span, in its longest encoded form (a plain bitmap)."""
-    return max(1, (metadata_bytes - _FIXED_BYTES) // 4 * 3 * 8)
+    return max(1, (metadata_bytes - _FIXED_BYTES - MOST_BYTES) // 4 * 3 * 8)
 
 
-def encode(topic_id: str, base: int, end: int, stamp: str, number: int, unfinished: Collection[int]) -> str:
-    """The metadata string for the offsets [base, end); `unfinished` ones lie in that range."""
+def encode(
+    topic_id: str,
+    base: int,
+    end: int,
+    stamp: str,
+    number: int,
+    unfinished: Collection[int],
+    tried: Mapping[int, Tried] | None = None,
+) -> str:
+    """The metadata string for the offsets [base, end); `unfinished` and `tried` ones lie in that range."""
     bits = bytearray((end - base + 7) // 8)
     for offset in unfinished:
         position = offset - base
@@ -48,15 +64,20 @@ def encode(topic_id: str, base: int, end: int, stamp: str, number: int, unfinish
     packed = zlib.compress(plain, 6)
     form, body = ("z", packed) if len(packed) < len(plain) else ("b", plain)
     text = base64.b64encode(body).decode()
-    return f"{VERSION};{topic_id};{base};{stamp};{number};{end - base};{form}{text}"
+    extras = {_TRIED: write_tried(tried, base)} if tried else {}
+    written = "|".join(f"{name}={value}" for name, value in extras.items())
+    return f"{VERSION};{topic_id};{base};{stamp};{number};{end - base};{form}{text};{written}"
 
 
 def decode(text: str) -> CommittedMap:
     """Read what `encode` wrote. Raises MapError for anything else, whatever it is."""
     parts = text.split(";")
-    if len(parts) != 7 or parts[0] != VERSION:
+    if parts[0] == _WITHOUT_EXTRAS and len(parts) == 7:
+        parts.append("")
+    elif len(parts) != 8 or parts[0] != VERSION:
         raise MapError(f"not a map of version {VERSION}: {text[:60]!r}")
-    _, topic_id, base_text, stamp, number_text, span_text, coded = parts
+    _, topic_id, base_text, stamp, number_text, span_text, coded, written = parts
+    extras = dict(extra.partition("=")[::2] for extra in written.split("|"))
     try:
         base, number, span = int(base_text), int(number_text), int(span_text)
         body = base64.b64decode(coded[1:], validate=True)
@@ -65,6 +86,7 @@ def decode(text: str) -> CommittedMap:
             body = unpack.decompress(body, span // 8 + 2)
         elif coded[:1] != "b":
             raise MapError(f"unknown form {coded[:1]!r}")
+        tried = read_tried(extras.get(_TRIED, ""), base)
     except (ValueError, zlib.error) as error:
         raise MapError(f"broken map {text[:60]!r}: {error}") from None
     unfinished = frozenset(
@@ -72,7 +94,7 @@ def decode(text: str) -> CommittedMap:
     )
     if span < 0 or any(offset >= base + span for offset in unfinished):
         raise MapError(f"broken map {text[:60]!r}: an offset beyond its span")
-    return CommittedMap(topic_id, base, span, stamp, number, unfinished)
+    return CommittedMap(topic_id, base, span, stamp, number, unfinished, tried)
 
 
 class Completion:
@@ -87,6 +109,7 @@ class Completion:
         self._open: dict[int, int] = {}  # offset -> timestamp, in the order taken, which is the order of offsets
         self._redo = restored.unfinished if restored else frozenset()
         self._redo_end = restored.base + restored.span if restored else base
+        self._tried = dict(restored.tried) if restored else {}
         # Records of an earlier epoch whose handlers run on (adopted), until they are taken again.
         self._adopted: set[int] = set()
         self._early: set[int] = set()  # of those, the ones that completed before they were taken again
@@ -161,6 +184,15 @@ class Completion:
         """The handler of this unfinished record runs already; the record itself will come again."""
         self._adopted.add(offset)
 
+    def tried(self, offset: int) -> Tried | None:
+        """The failed attempts at this record; None when there was none."""
+        return self._tried.get(offset)
+
+    def failed(self, offset: int, since: int) -> None:
+        """One more attempt has failed, and the record stays unfinished; the first one began at `since` (seconds)."""
+        known = self._tried.get(offset)
+        self._tried[offset] = Tried(known.attempts + 1, known.since) if known else Tried(1, since)
+
     def advance(self, position: int) -> None:
         """The consumer has passed control records up to `position`."""
         self.next = max(self.next, position)
@@ -169,6 +201,7 @@ class Completion:
         """These are committed."""
         for offset in offsets:
             self._open.pop(offset, None)
+            self._tried.pop(offset, None)
             if offset in self._adopted:
                 self._adopted.discard(offset)
                 self._early.add(offset)
@@ -187,7 +220,8 @@ class Completion:
             unfinished += [offset for offset in range(end, beyond) if offset not in early]
             end = beyond
         base = min(unfinished, default=end)
-        return base, encode(self.topic_id, base, end, stamp, number, unfinished)
+        tried = {offset: known for offset, known in self._tried.items() if base <= offset < end and offset not in gone}
+        return base, encode(self.topic_id, base, end, stamp, number, unfinished, tried)
 
     def __len__(self) -> int:
         return len(self._open) + len(self._adopted)
