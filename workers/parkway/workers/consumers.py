@@ -3,9 +3,10 @@
 One thread per consumer: every call on a `Consumer` runs on its thread. Others post commands, or use what the
 callbacks captured. What is taken goes to the event loop with the epoch that it was taken in.
 
-Back-pressure: a thread that may take nothing stops consuming, and pauses only after a second of that
-(librdkafka needs up to a second to wake up from a pause); a paused one goes on polling, so that a slow handler
-never costs group membership.
+Back-pressure: a thread that may take nothing stops consuming, and pauses after a second of that; a paused one goes
+on polling, so that a slow handler never costs group membership. After a `resume` alone librdkafka fetches up to a
+second later (probed: 0.7 to 0.96 s after a pause of 1 to 4 s); assigned anew at their positions, resumed partitions
+are fetched within 10 ms. Without the `resume` they stay paused, assigned anew or not.
 """
 
 import asyncio
@@ -140,7 +141,14 @@ class ConsumerThread(threading.Thread):
         self._blocked_since = None
         if self._paused:
             self._consumer.resume(self._partitions)
+            self._consumer.assign([self._place(position) for position in self._consumer.position(self._partitions)])
             self._paused = False
+
+    def _place(self, position: TopicPartition) -> TopicPartition:
+        """Where fetching goes on: what has delivered nothing yet has no position."""
+        if position.offset >= 0:
+            return position
+        return next(one for one in self._partitions if one.partition == position.partition)
 
     def _assign(self, partitions: list[TopicPartition]) -> None:
         self._consumer.assign(partitions)
