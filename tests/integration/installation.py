@@ -34,6 +34,7 @@ from parkway.runtime.settings import Settings
 from parkway.runtime.topology import apply_topics
 from parkway.schemas.errors import ParkwayError
 from parkway.schemas.plan import Plan
+from parkway.workers.completion import decode
 
 HERE = Path(__file__).parent
 # For processes: the agents of the tests, and the code under test where it is not the installed one.
@@ -339,6 +340,15 @@ class Installation:
         for one in committed:
             total += ends[one.partition] - max(0, one.offset)
         return total
+
+    def attempts(self, action: str) -> dict[int, int]:
+        """Partition 0 of an action's topic: the failed attempts that are committed, by offset."""
+        group, place = self.topics.worker_group(action), TopicPartition(self.topics.action(action), 0)
+        asked = self._offsets.setdefault(group, GroupOffsets(self.settings, "tests-offsets", group))
+        committed = asked.committed([place], 5.0)
+        if not committed or not committed[0].metadata:
+            return {}
+        return {offset: tried.attempts for offset, tried in decode(committed[0].metadata).tried.items()}
 
     def wait_no_lag(self, group: str, topic: str, seconds: float = 40.0) -> None:
         wait_for(f"no lag of {group} on {topic}", lambda: self.lag(group, topic) == 0, seconds)

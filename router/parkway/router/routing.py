@@ -18,7 +18,7 @@ from parkway.runtime.records import Incoming, Record
 from parkway.schemas import headers, jsonio
 from parkway.schemas.avro import AvroCodec
 from parkway.schemas.errors import DlqReason, ErrorType
-from parkway.schemas.event_types import REQUEST_TYPES
+from parkway.schemas.event_types import REQUEST_TYPES, EventType
 from parkway.schemas.format_error import FormatError
 from parkway.schemas.headers import Headers
 from parkway.schemas.plan import Plan, PlanError, SourcePlan
@@ -49,6 +49,11 @@ class Routing:
             [(action.name, action.triggers) for action in plan.actions], on_error=self._on_trigger_error
         )
         self._action_topics = {action.name: topics.action(action.name) for action in plan.actions}
+        self._parks = {
+            action.name: topics.resume(action.name)
+            for action in plan.actions
+            if set(action.resumed_by) - {EventType.CancelRequestEvent}
+        }
         self._routed: Counter[str] = Counter()  # by action, since the last `report`
         self._unmatched: Counter[str] = Counter()  # by type
         self._resumed: dict[str, list[str]] = {}
@@ -183,7 +188,11 @@ class Routing:
     def _to_actions(
         self, record: Incoming, actions: Sequence[str], event_type: str, value: bytes, out: Headers
     ) -> list[Record]:
-        targets = [self._action_topics[name] for name in actions] + self._resumed.get(event_type, [])
+        topics = self._action_topics
+        if event_type in REQUEST_TYPES and self._parks and headers.PARENT in headers.as_dict(out):
+            # For a parked request: behind new work that waits for a free place it would wait for ever.
+            topics = topics | self._parks
+        targets = [topics[name] for name in actions] + self._resumed.get(event_type, [])
         for name in actions:
             self._routed[name] += 1
         if not targets:

@@ -24,10 +24,12 @@ def dead_letter(  # what a DLQ record is made of
     message: str,
     attempts: int = 1,
     to: int | None = None,
+    traceback: str | None = None,
 ) -> Record:
     """The DLQ record of a record that cannot be handled; what is too big for the DLQ is truncated.
 
-    It goes to partition `to` of the DLQ; by default to that of the record.
+    It goes to partition `to` of the DLQ; by default to that of the record. Of the `traceback` the end is kept: it is
+    where the error was raised.
     """
     kept = [(name, content) for name, content in original if name not in _REPLACED]
     if sum(len(name) + len(content or b"") for name, content in kept) > _MAX_HEADER_BYTES:
@@ -48,8 +50,11 @@ def dead_letter(  # what a DLQ record is made of
             (headers.ATTEMPT, str(attempts).encode()),
             (headers.ERROR_TYPE, reason.encode()),
             (headers.ERROR_MESSAGE, message.encode("utf-8", "replace")[:4000]),
+            *([(headers.ERROR_TRACEBACK, traceback.encode("utf-8", "replace")[-4000:])] if traceback else []),
         ],
     )
 
 
-_REPLACED: Final = frozenset({headers.ORIGIN, headers.ATTEMPT, headers.ERROR_TYPE, headers.ERROR_MESSAGE})
+_REPLACED: Final = frozenset(
+    {headers.ORIGIN, headers.ATTEMPT, headers.ERROR_TYPE, headers.ERROR_MESSAGE, headers.ERROR_TRACEBACK}
+)

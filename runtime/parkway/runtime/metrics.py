@@ -111,12 +111,12 @@ PARKED_BYTES = Gauge(
 )
 HANDLED = Counter(
     "parkway_worker_handled",
-    "Handlers that ended, by outcome (done, parked, failed). `failed` grows: read the log and the DLQ",
+    "Handlers that ended, by outcome (done, parked, again, expired, failed). `failed` grows: read the log and the DLQ",
     ["action", "outcome"],
 )
 HANDLER_SECONDS = Histogram(
     "parkway_worker_handler_seconds",
-    "Seconds of one handler, its retries included. Grows: look at the model or tool that it waits for",
+    "Seconds of one attempt of a handler. Grows: look at the model or tool that it waits for",
     ["action", "outcome"],
     buckets=_LONG_SECONDS,
 )
@@ -135,6 +135,22 @@ IGNORED = Counter(
     "parkway_worker_ignored",
     "Records completed without effect: repeated requests, responses that nobody waits for. Harmless",
     ["action", "reason"],
+)
+BACK_OFF = Gauge(
+    "parkway_worker_back_off",
+    "Records that failed and wait for their next attempt. Grows: handlers fail; read the log (action_attempt_failed)",
+    ["action"],
+)
+LIMITED = Gauge(
+    "parkway_worker_limited",
+    "Records that wait for a rate or concurrency limit. Grows: raise the limit, or send less; more workers do not help",
+    ["action"],
+)
+LIMIT_WAIT = Histogram(
+    "parkway_limit_wait_seconds",
+    "Seconds that a call waited for the limit of its chat model or action. Grows: as parkway_worker_limited",
+    ["limit"],
+    buckets=_LONG_SECONDS,
 )
 RESTORE_SECONDS = Histogram(
     "parkway_worker_restore_seconds",

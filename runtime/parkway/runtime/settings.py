@@ -50,6 +50,7 @@ class Settings(BaseSettings):
     transaction_timeout: float = Field(default=30.0, ge=1, le=900)
     drain: float = Field(default=25.0, ge=0, le=3600)  # what SIGTERM grants to running handlers
     concurrency: int = Field(default=100, ge=1, le=10_000)  # running handlers per action
+    process_concurrency: int = Field(default=10_000, ge=1, le=100_000)  # running handlers over all actions
     max_open: int = Field(default=1000, ge=1)  # parked requests per action and worker
     request_deadline: float = Field(default=600.0, ge=1)  # of a request that names none
     max_parked_bytes: int = Field(default=900_000, ge=1_000)

@@ -253,3 +253,9 @@ def topic_ids(admin: AdminClient, names: list[str]) -> dict[str, str]:
     """Topic name -> id, which a topic that was deleted and made again does not keep."""
     answers = admin.describe_topics(TopicCollection(names), request_timeout=10.0)
     return {name: str(future.result().topic_id) for name, future in answers.items()}
+
+
+def partition_count(admin: AdminClient, topic: str) -> int:
+    """How many partitions an existing topic has."""
+    answer = admin.describe_topics(TopicCollection([topic]), request_timeout=10.0)
+    return len(answer[topic].result().partitions)

@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -99,6 +100,9 @@ async def test_attempts_that_fail_are_counted_even_when_a_later_one_succeeds(gro
 
     spec = definition_of(Metered).action("metered")
     assert spec is not None
-    effects = await UserAction(Metered(), spec).handle(task(Event(type="metered")))
-    assert effects.failure is None
+    now, attempts = task(Event(type="metered")), UserAction(Metered(), spec)
+    now = replace(now, since=time.time_ns() // 1_000_000)
+    effects = [await attempts.handle(replace(now, attempt=attempt)) for attempt in (1, 2, 3)]
+    assert [one.again is not None for one in effects] == [True, True, False]
+    assert effects[-1].failure is None
     assert grown("parkway_worker_attempts_failed_total", action="metered") == 2

@@ -33,6 +33,9 @@ def test_a_model_or_a_function_that_makes_one():
     ("arguments", "message"),
     [
         ({"model": "gpt-5"}, "'provider:model'"),
+        ({"model": "a:b", "requests_per_minute": 0}, "requests_per_minute=0"),
+        ({"model": "a:b", "tokens_per_minute": 1.5}, "tokens_per_minute=1.5"),
+        ({"model": "a:b", "concurrency": True}, "concurrency=True"),
         ({"model": "openai:"}, "'provider:model'"),
         ({"model": 3}, "a model name, a pydantic-ai model, or a function"),
         ({"model": TestModel}, "a model name, a pydantic-ai model, or a function"),

@@ -169,3 +169,11 @@ def test_headers_from_outside_are_kept_made_or_removed() -> None:
         "parkway-subject": b"s",
         "parkway-deadline": b"123",
     }
+
+
+def test_a_request_for_a_parked_one_goes_where_no_new_work_is_in_front_of_it() -> None:
+    request = {"type": "_chat_request_event", "attributes": {"model": "m", "messages": []}}
+    assert topics_of(route(inside(request, parkway_parent="r/chat"))) == ["resume.chat"]
+    assert topics_of(route(inside(request))) == ["action.chat"]
+    assert topics_of(route(outside(request, parkway_parent="r/chat"))) == ["action.chat"]
+    assert topics_of(route(inside({"type": "ticket", "attributes": {}}, parkway_parent="r/chat"))) == ["action.triage"]

@@ -7,6 +7,7 @@ from parkway.agents.chat_model import ChatModel, ModelSource
 from parkway.agents.context import Context
 from parkway.agents.errors import AgentError, ContextError, ToolArgumentsError
 from parkway.agents.load import load_agent
+from parkway.agents.rate import RateLimit
 from parkway.agents.retry import Retry
 from parkway.agents.source import Source
 from parkway.agents.tool import Tool, tool
@@ -58,6 +59,7 @@ __all__ = [
     "InputEvent",
     "ModelSource",
     "OutputEvent",
+    "RateLimit",
     "Retry",
     "Source",
     "Tool",

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeVar, get_args
 
 from parkway.agents.errors import AgentError
+from parkway.agents.rate import RateLimit
 from parkway.agents.retry import ONE_ATTEMPT, Retry
 from parkway.schemas import topics
 
@@ -27,6 +28,9 @@ class ActionOptions:
     order: Order
     concurrency: int | None
     retry: Retry
+    rate: RateLimit | None = None
+    timeout: float | None = None
+    deadline: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +55,9 @@ def action(
     order: Order = "key",
     concurrency: int | None = None,
     retry: Retry = ONE_ATTEMPT,
+    rate: RateLimit | str | None = None,
+    timeout: float | None = None,
+    deadline: float | None = None,
 ) -> Callable[[Handler], Handler]:
     """Make a method an action: it handles every event that one of `triggers` matches.
 
@@ -58,7 +65,13 @@ def action(
     `external` lets producers outside send these event types to `<namespace>.requests`. The action is called
     after the method (`close_issue` becomes `close-issue`) unless `name` says otherwise. With `order="key"`
     the records of one key are handled one after another, `"unordered"` waits for none; `concurrency` bounds
-    the records in hand (None: the worker's setting). Without `retry` there is one attempt.
+    the records in hand of one process (None: the worker's setting), `rate` (such as "100/m") the attempts in
+    the whole installation.
+
+    Without `retry` there is one attempt. An attempt that takes longer than `timeout` seconds is cancelled and
+    fails with a TimeoutError, which `retry` may repeat. An event that is not handled by the deadline that came
+    with it (`parkway-deadline`), or else `deadline` seconds after its first attempt began, goes to the DLQ. A
+    sync method cannot be stopped: what it sends after that is refused.
 
     Raises AgentError for arguments that cannot be meant.
     """
@@ -71,7 +84,14 @@ def action(
         raise AgentError(f"@action(concurrency={concurrency!r}): at least 1, or None for the worker's setting")
     if not isinstance(retry, Retry):
         raise AgentError(f"@action(retry={retry!r}): a Retry, such as Retry(attempts=3, on=(TimeoutError,))")
-    options = ActionOptions(triggers, when, external, name, order, concurrency, retry)
+    for given, value in (("timeout", timeout), ("deadline", deadline)):
+        if value is not None and (isinstance(value, bool) or not isinstance(value, int | float) or value <= 0):
+            raise AgentError(f"@action({given}={value!r}): seconds, more than 0, or None for no limit")
+    try:
+        limit = RateLimit.of(rate) if rate is not None else None
+    except ValueError as error:
+        raise AgentError(f"@action(rate=...): {error}") from None
+    options = ActionOptions(triggers, when, external, name, order, concurrency, retry, limit, timeout, deadline)
 
     def mark(function: Handler) -> Handler:
         if isinstance(function, staticmethod | classmethod) or not callable(function):

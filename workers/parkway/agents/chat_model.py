@@ -20,6 +20,11 @@ class ChatModel:
     (`temperature`, `max_tokens` ...). `max_retries` counts the further attempts per model call, `timeout` is
     the time of one call and `deadline` that of a whole request without a deadline of its own, both in
     seconds. Nothing here needs a secret or a network: the models are opened when a worker starts.
+
+    `requests_per_minute`, `tokens_per_minute` and `concurrency` (calls at once) limit the calls of this
+    ChatModel, retries and fallbacks included, in the **whole installation**: every worker takes the share of
+    the partitions that it owns, so that more workers do not send more. Tokens are reckoned after a call.
+    A chat that waits for a limit waits in its queue, where its `deadline` has not begun.
     """
 
     def __init__(
@@ -34,6 +39,9 @@ class ChatModel:
         max_tool_rounds: int = 20,
         timeout: float = 60.0,
         deadline: float = 600.0,
+        requests_per_minute: int | None = None,
+        tokens_per_minute: int | None = None,
+        concurrency: int | None = None,
     ) -> None:
         """Raise AgentError for values that make no sense."""
         if isinstance(fallbacks, str):
@@ -47,6 +55,9 @@ class ChatModel:
         self.max_tool_rounds = max_tool_rounds
         self.timeout = timeout
         self.deadline = deadline
+        self.requests_per_minute = requests_per_minute
+        self.tokens_per_minute = tokens_per_minute
+        self.concurrency = concurrency
         self._check()
 
     def __repr__(self) -> str:
@@ -66,6 +77,10 @@ class ChatModel:
         for name in ("timeout", "deadline"):
             if getattr(self, name) <= 0:
                 raise AgentError(f"ChatModel({name}={getattr(self, name)}): seconds, more than 0")
+        for name in ("requests_per_minute", "tokens_per_minute", "concurrency"):
+            value = getattr(self, name)
+            if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
+                raise AgentError(f"ChatModel({name}={value!r}): a whole number from 1 on, or None for no limit")
         names = [each.name for each in self.tools]
         for name in names:
             if names.count(name) > 1:

@@ -1,5 +1,6 @@
 """`Context`: what a handler knows of its record, and where it puts what it sends."""
 
+from datetime import datetime
 from typing import Any
 
 from parkway.agents.errors import ContextError
@@ -12,13 +13,23 @@ class Context:
 
     What it sends is published in one Kafka transaction after the handler returned, and not at all when the
     handler raises. `event` is the event in its typed form, `record_key` the Kafka key of its record, and
-    `attempt` counts from 1.
+    `attempt` counts from 1. `deadline` is when the event must be handled (UTC), None when there is no such
+    time; a request that the handler sends gets the deadline that came with the event.
     """
 
-    def __init__(self, action: str, event: Event, *, record_key: bytes | None = None, attempt: int = 1) -> None:
+    def __init__(
+        self,
+        action: str,
+        event: Event,
+        *,
+        record_key: bytes | None = None,
+        attempt: int = 1,
+        deadline: datetime | None = None,
+    ) -> None:
         self.event = event
         self.record_key = record_key
         self.attempt = attempt
+        self.deadline = deadline
         self._action = action
         self._events: list[Event] = []
         self._outputs: list[Event] = []

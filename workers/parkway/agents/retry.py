@@ -12,8 +12,9 @@ class Retry:
     """`Retry(attempts=3, on=(Timeout,), backoff=5)`: three attempts in all, only after a Timeout.
 
     `backoff` is the wait after the first attempt in seconds; each further one is `factor` times as long, up
-    to `max_backoff`. `jitter` is the share of a wait that is left to chance. No attempt begins later than
-    `max_hold` seconds after the first, because the record's key is held all the while.
+    to `max_backoff`. `jitter` is the share of a wait that is left to chance. While a record waits for its next
+    attempt it occupies no handler, but holds its key: so no attempt begins later than `max_hold` seconds after
+    the first one did. Attempts are counted on over deaths and rebalances.
     Raises ValueError for values that make no sense.
     """
 

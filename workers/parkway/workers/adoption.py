@@ -20,7 +20,7 @@ from parkway.workers.assignment import Assignment, Partition
 from parkway.workers.parked import Origin, Verdict
 from parkway.workers.restore import Restored
 from parkway.workers.results import request_hash
-from parkway.workers.work import Epoch, Lane, Result, Work
+from parkway.workers.work import Epoch, Result, Work
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ class Carried:
 
 def _claim_again(work: Work, partition: Partition) -> bool:
     assert work.request_id is not None
-    if work.lane is Lane.RESUME:
+    if work.started_from is not None:
         return partition.parked.claim(work.request_id) is not None
     record = work.record
     origin = Origin(record.topic, record.partition, record.offset, request_hash(record))

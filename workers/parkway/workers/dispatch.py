@@ -5,6 +5,7 @@ Used on the event loop only.
 
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from parkway.runtime import metrics
@@ -18,9 +19,10 @@ from parkway.schemas.format_error import FormatError
 from parkway.schemas.plan import ActionPlan
 from parkway.workers.assignment import Partition
 from parkway.workers.effects import Action, Task
+from parkway.workers.limiter import Permit
 from parkway.workers.parked import Origin, Verdict
 from parkway.workers.results import ResultBuilder, request_hash
-from parkway.workers.work import Lane, Result, Work
+from parkway.workers.work import Held, Lane, Result, Work
 
 
 class Dispatcher:
@@ -44,7 +46,7 @@ class Dispatcher:
             return self._builder.dead(work, DlqReason.INVALID_JSON, str(error))
         if not isinstance(work.event.get("id"), str):
             return self._builder.dead(work, DlqReason.INVALID_EVENT, "id: expected a string")
-        if work.lane is Lane.RESUME:
+        if work.lane is Lane.RESUME and work.event.get("type") not in self._plan.answers:
             return self._continuation(partition, work)
         if self._plan.parks:
             return self._request(partition, work)
@@ -59,7 +61,8 @@ class Dispatcher:
     def _new_work(self, work: Work) -> Task | Result:
         given = headers.as_dict(work.record.headers).get(headers.DEADLINE)
         deadline = headers.number(given, now_ms() + self._default_deadline_ms)
-        task = Task(work.event, deadline, None, work.record.key)
+        asked = deadline if given is not None else None
+        task = Task(work.event, deadline, None, work.record.key, asked_deadline=asked)
         if self._plan.answers and deadline <= now_ms():
             return self._builder.handled(work, task, self._action.expired(task))
         return task
@@ -92,7 +95,19 @@ class Dispatcher:
             return self._ignored(work, "claimed")
         work.request_id, work.started_from = request_id, entry.value
         parked = entry.record()
-        return Task(work.event, parked.deadline, parked, work.record.key)
+        return Task(work.event, parked.deadline, parked, work.record.key, asked_deadline=parked.deadline)
+
+    def started(self, partition: Partition, held: Held, permit: Permit | None) -> Task:
+        """The task as it starts now. The time of a request that names no deadline begins here, not in a queue."""
+        task, now = held.task, now_ms()
+        tried = partition.completion(held.work.lane).tried(held.work.record.offset)
+        return replace(
+            task,
+            permit=permit,
+            deadline=task.asked_deadline if task.asked_deadline is not None else now + self._default_deadline_ms,
+            attempt=tried.attempts + 1 if tried is not None else 1,
+            since=tried.since * 1000 if tried is not None else now,
+        )
 
     def _ignored(self, work: Work, reason: str) -> Result:
         metrics.IGNORED.labels(self._action.name, reason).inc()

@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 from parkway.schemas.events import Event
 from parkway.schemas.parked import ParkedRecord
+from parkway.workers.limiter import Limiter, Permit
 
 
 class ParkedTooLargeError(Exception):
@@ -33,20 +34,27 @@ class Park:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """The record goes to the DLQ: it has no failed form, or the user's code raised after its retries."""
+    """The record goes to the DLQ: it has no failed form, or the user's code raised after its retries.
+
+    `message` and `traceback` may quote what the event contains; `plain` is the message that does not, for where
+    content must not stand (None: `message` quotes nothing).
+    """
 
     reason: str
     message: str
     attempts: int = 1
+    plain: str | None = field(default=None, compare=False)
+    traceback: str | None = field(default=None, compare=False)
 
 
 @dataclass(slots=True)
 class Effects:
-    """Everything that one handled record causes. At most one of `response`, `park` and `failure` is set.
+    """Everything that one handled record causes. At most one of `response`, `park`, `failure`, `again` is set.
 
     `events` go to `<ns>.events`, `outputs` to `<ns>.outputs`. `response` is the terminal response of a
     request: it goes to `outputs` (or the reply topic) when the request came from outside, else to `events`,
-    and deletes the request's parked record.
+    and deletes the request's parked record. `again`: the attempt failed and nothing of it is published; the
+    record is handled once more after so many seconds, and holds its key until then.
     """
 
     events: list[Event] = field(default_factory=list)
@@ -54,6 +62,7 @@ class Effects:
     response: Event | None = None
     park: Park | None = None
     failure: Failure | None = None
+    again: float | None = None
 
     def how(self) -> str | None:
         """How a request ended: `answered`, or the type of its failed response; None where there is no response."""
@@ -70,13 +79,21 @@ class Task:
     """One record for an action. `event` is the decoded JSON object.
 
     `deadline` is in milliseconds since 1970 (UTC). `parked` is set when `event` resumes something.
-    `record_key` is the record's Kafka key.
+    `record_key` is the record's Kafka key. `asked_deadline` is the deadline that the record itself names, or
+    its parked request. `attempt` counts from 1, over deaths and rebalances; the first one began at `since`
+    (ms since 1970). `permit` is the limiter's, where the action named one. `held_up_by` names a limiter that
+    a task waited for until its time was over.
     """
 
     event: Mapping[str, Any]
     deadline: int
     parked: ParkedRecord | None = None
     record_key: bytes | None = None
+    asked_deadline: int | None = None
+    attempt: int = 1
+    since: int = 0
+    permit: Permit | None = None
+    held_up_by: str | None = None
 
 
 class Action(Protocol):
@@ -86,6 +103,10 @@ class Action(Protocol):
 
     def handle(self, task: Task) -> Awaitable[Effects]:
         """Handle new work, or go on with `task.parked`. Raises only what is a bug, and CancelledError."""
+        ...
+
+    def limiter(self, task: Task) -> Limiter | None:
+        """What limits how often such a task may start; it starts with a permit of that, in `task.permit`."""
         ...
 
     def expired(self, task: Task) -> Effects:

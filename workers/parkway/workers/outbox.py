@@ -88,9 +88,16 @@ class Outbox:
         self._log = get_logger("worker").bind(action=action)
         self._route_external_responses = route_external_responses
 
-    def event(self, cause: Cause, event: Event, deadline: int | None = None) -> Record:
-        """A record for `<ns>.events`; `deadline` (ms since 1970) bounds what is done in a request's name."""
+    def event(self, cause: Cause, event: Event, deadline: int | None = None, parent: bytes | None = None) -> Record:
+        """A record for `<ns>.events`; `deadline` (ms since 1970) bounds what is done in a request's name.
+
+        `parent` is the parked key of the request that waits for it. Whatever is caused by this record carries it
+        on, down to a request that is itself parked: so requests made for a parked one never wait behind new work.
+        """
         out = self._headers(cause, event.type)
+        if parent is not None:
+            out = [(name, value) for name, value in out if name != headers.PARENT]
+            out.append((headers.PARENT, parent))
         if deadline is not None:
             out.append((headers.DEADLINE, str(deadline)))
         return self._record(self._topics.events, cause, event, out)
@@ -108,7 +115,9 @@ class Outbox:
             topic = cause.reply_to or self._topics.outputs
         return self._record(topic, cause, event, self._headers(cause, event.type))
 
-    def dead_letter(self, record: Incoming, reason: str, message: str, attempts: int) -> Record:
+    def dead_letter(
+        self, record: Incoming, reason: str, message: str, attempts: int, traceback: str | None = None
+    ) -> Record:
         metrics.DEAD.labels(reason).inc()
         self._log.warning(
             "record_dead_lettered",
@@ -127,6 +136,7 @@ class Outbox:
             reason=reason,
             message=message,
             attempts=attempts,
+            traceback=traceback,
         )
 
     def parked(self, partition: int, key: bytes, value: bytes | None) -> Record:

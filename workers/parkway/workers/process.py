@@ -4,7 +4,7 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from typing import Final, NoReturn
 
@@ -20,7 +20,7 @@ from parkway.runtime.logs import get_logger
 from parkway.runtime.membership import wait_for_dead_members
 from parkway.runtime.recovery import RecoveringProducer
 from parkway.runtime.settings import Settings
-from parkway.runtime.topology import offset_metadata_limit, topic_ids
+from parkway.runtime.topology import offset_metadata_limit, partition_count, topic_ids
 from parkway.runtime.tracing import end_tracing
 from parkway.runtime.transactions import FatalTransactionError
 from parkway.schemas.errors import ParkwayError
@@ -32,8 +32,11 @@ from parkway.workers.committer import Committer
 from parkway.workers.completion import largest_span
 from parkway.workers.consumers import GroupConsumer, ResumeConsumer
 from parkway.workers.effects import Action
+from parkway.workers.limiter import Limiter
+from parkway.workers.model_limits import limiter_of
 from parkway.workers.restore import Restorer
 from parkway.workers.results import ResultBuilder
+from parkway.workers.slots import Slots
 from parkway.workers.worker import Worker
 
 _LEAVE: Final = 12.0  # seconds to commit and to leave the group after the drain budget, should the broker be away
@@ -65,8 +68,9 @@ async def run_worker(
         one = agent() if isinstance(agent, type) else agent
         await stack.enter_async_context(running(one))
         admin = admin_client(settings, f"{settings.namespace}.worker.{instance.name}")
+        slots = Slots(settings.process_concurrency)
         workers = [
-            await _make_worker(settings, plan, action, one, definition, instance, admin, health)
+            await _make_worker(settings, plan, action, one, definition, instance, admin, health, slots)
             for action in chosen_actions(plan, names)
         ]
         log.info("worker_started", plan=plan.build, actions=[action.name for action in chosen_actions(plan, names)])
@@ -163,8 +167,10 @@ async def _make_worker(
     instance: Instance,
     admin: AdminClient,
     health: Health,
+    slots: Slots,
 ) -> Worker:
-    action = _action(settings, planned, agent, definition)
+    limiters = _limiters(planned, definition)
+    action = _action(settings, planned, agent, definition, limiters)
     spec = definition.action(planned.name)
     options = spec.options if spec is not None else None
     topics = settings.topics
@@ -190,6 +196,9 @@ async def _make_worker(
         Restorer(settings, admin, action=planned.name, topic_ids=ids, parks=planned.parks),
         order=options.order if options is not None else "unordered",
         concurrency=(options.concurrency if options is not None else None) or settings.concurrency,
+        slots=slots,
+        limiters=list(limiters.values()),
+        partitions=await asyncio.to_thread(partition_count, admin, action_topic),
         largest_span=largest_span(metadata_limit),
         admin=admin,
     )
@@ -219,13 +228,28 @@ async def _make_worker(
     return worker
 
 
-def _action(settings: Settings, planned: ActionPlan, agent: Agent, definition: Definition) -> Action:
+def _limiters(planned: ActionPlan, definition: Definition) -> dict[str, Limiter]:
+    """What limits an action: the limits of its chat models by name, or its own rate under the action's name."""
     spec = definition.action(planned.name)
     if spec is not None:
-        return UserAction(agent, spec)
+        rate = spec.options.rate
+        return {spec.name: Limiter(f"action {spec.name}", calls=rate)} if rate is not None else {}
+    if planned.name != "chat":
+        return {}
+    found = {name: limiter_of(name, chat) for name, chat in definition.chat_models.items()}
+    return {name: limiter for name, limiter in found.items() if limiter is not None}
+
+
+def _action(
+    settings: Settings, planned: ActionPlan, agent: Agent, definition: Definition, limiters: Mapping[str, Limiter]
+) -> Action:
+    spec = definition.action(planned.name)
+    if spec is not None:
+        return UserAction(agent, spec, limiters.get(spec.name))
     if planned.name == "chat":
         return ChatAction(
             definition.chat_models,
+            limiters=limiters,
             capture_content=settings.capture_content,
             max_state_bytes=settings.max_parked_bytes,
         )

@@ -23,9 +23,13 @@ class Queues:
         self._behind_keys = 0
 
     def waiting(self, lane: Lane) -> int:
-        """Taken and not started; those behind a key count as new work."""
-        behind = self._behind_keys + len(self._ready) if lane is Lane.NEW else 0
-        return len(self._lanes[lane]) + behind
+        """Taken and not started, less those behind a busy key."""
+        return len(self._lanes[lane]) + (len(self._ready) if lane is Lane.NEW else 0)
+
+    @property
+    def behind_keys(self) -> int:
+        """Works that wait for the work before them."""
+        return self._behind_keys
 
     def put(self, work: Work) -> None:
         self._lanes[work.lane].append(work)

@@ -9,6 +9,8 @@ from parkway.runtime.records import Incoming, Record
 from parkway.runtime.settings import Settings
 from parkway.schemas import headers
 from parkway.schemas.errors import DlqReason
+from parkway.schemas.event_types import REQUEST_TYPES
+from parkway.schemas.events import Event
 from parkway.schemas.parked import ParkedRecord, parked_key
 from parkway.schemas.plan import Plan
 from parkway.workers.effects import Action, Effects, Failure, Park, ParkedTooLargeError, Task, UndeliverableError
@@ -37,7 +39,9 @@ class ResultBuilder:
 
     def handled(self, work: Work, task: Task, effects: Effects) -> Result:
         """What a handler gave back for a record."""
-        result = Result(work.epoch, work.partition, work, task)
+        result = Result(work.epoch, work.partition, work, task, again=effects.again)
+        if effects.again is not None:
+            return result
         cause = self._cause(result, task)
         try:
             self._fill(result, cause, effects, work.request_id)
@@ -119,8 +123,12 @@ class ResultBuilder:
     def _fill(self, result: Result, cause: Cause, effects: Effects, request_id: str | None) -> None:
         task = result.task
         assert task is not None
-        deadline = effects.park.deadline if effects.park is not None else None
-        result.records = [self._outbox.event(cause, event, deadline) for event in effects.events]
+        parent = None
+        if effects.park is not None and request_id is not None:
+            parent = parked_key(request_id, self._action.name)
+        result.records = [
+            self._outbox.event(cause, event, _deadline(event, effects, task), parent) for event in effects.events
+        ]
         result.records += [self._outbox.output(cause, event) for event in effects.outputs]
         result.how = effects.how()
         if effects.response is not None:
@@ -136,10 +144,11 @@ class ResultBuilder:
             self._end(result, request_id)
 
     def _failure(self, result: Result, failure: Failure) -> Record:
-        message = failure.message
-        if failure.reason == DlqReason.ACTION_FAILED and not self._settings.capture_content:
-            message = message.partition(":")[0]  # an exception's text may quote what the event contains
-        return self._outbox.dead_letter(_record_of(result.work), failure.reason, message, failure.attempts)
+        content = self._settings.capture_content
+        message = failure.message if content or failure.plain is None else failure.plain
+        return self._outbox.dead_letter(
+            _record_of(result.work), failure.reason, message, failure.attempts, failure.traceback if content else None
+        )
 
     def _end(self, result: Result, request_id: str | None) -> None:
         if request_id is None:
@@ -176,6 +185,13 @@ class ResultBuilder:
             )
         key = parked_key(parked.request_id, self._action.name)
         return self._outbox.parked(result.partition, key, value), Entry.of(parked, value)
+
+
+def _deadline(event: Event, effects: Effects, task: Task) -> int | None:
+    """What is done in a request's name ends with it; a request that a user action sends, with the event it is for."""
+    if effects.park is not None:
+        return effects.park.deadline
+    return task.asked_deadline if event.type in REQUEST_TYPES else None
 
 
 def _record_of(work: Work | None) -> Incoming:

@@ -48,6 +48,14 @@ class Work:
         return self.record.partition
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Held:
+    """A work that was dispatched and does not run: it waits for its back-off to end, or for a limit."""
+
+    work: Work
+    task: Task
+
+
 @dataclass(slots=True, eq=False)
 class Result:
     """What one transaction must hold together: records, a change of the parked index, completed offsets.
@@ -65,3 +73,4 @@ class Result:
     ends: str | None = None  # request id that this result ends
     how: str | None = None  # of a response: `answered`, or the error's type
     refusals: int = 0
+    again: float | None = None  # seconds: the attempt failed, and the record is handled once more after them

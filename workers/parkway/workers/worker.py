@@ -28,25 +28,30 @@ from parkway.schemas.errors import DlqReason
 from parkway.schemas.plan import ActionPlan
 from parkway.workers.adoption import Carried
 from parkway.workers.assignment import Assignment, Partition, completed_offsets
+from parkway.workers.backlog import Backlog, Start
 from parkway.workers.committer import Committer
 from parkway.workers.consumers import GroupConsumer, ResumeConsumer
-from parkway.workers.dispatch import Dispatcher, place
+from parkway.workers.dispatch import Dispatcher, now_ms, place
 from parkway.workers.effects import Action, Effects, Task
+from parkway.workers.held import Lines
 from parkway.workers.in_hand import InHand
 from parkway.workers.kept import KEPT_SECONDS, KeptIndexes
 from parkway.workers.lag import Lag
+from parkway.workers.limiter import Limiter, Permit
 from parkway.workers.queues import Queues
 from parkway.workers.restore import RestoreCancelledError, Restored, Restorer
 from parkway.workers.results import ResultBuilder
+from parkway.workers.share import NOTHING, Share
+from parkway.workers.slots import Slots
 from parkway.workers.spans import describe_end, handling
 from parkway.workers.upkeep import Upkeep
 from parkway.workers.vitals import Vitals
-from parkway.workers.work import Epoch, Lane, Result, Work
+from parkway.workers.work import Epoch, Held, Lane, Result, Work
 
 T = TypeVar("T")
 
 _FLUSH_SECONDS: Final = 10.0
-_LEAST_BUFFER: Final = 500
+_OVERDUE_SECONDS: Final = 1.0
 _MARGIN: Final = 1_000  # offsets: gaps of control and aborted records lie between the records that are asked for
 
 
@@ -64,9 +69,13 @@ class Worker:
         *,
         order: Literal["key", "unordered"],
         concurrency: int,
+        slots: Slots,
+        limiters: Sequence[Limiter],
+        partitions: int,
         largest_span: int,
         admin: AdminClient,
     ) -> None:
+        """`limiters` are the action's; they get this worker's share of the topic's `partitions`."""
         self.failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._settings = settings
         self._topics = settings.topics
@@ -75,13 +84,22 @@ class Worker:
         self._dispatcher = Dispatcher(settings, plan, action, builder, codec)
         self._restorer = restorer
         self._concurrency = concurrency
-        self._buffer = max(_LEAST_BUFFER, 2 * concurrency)
+        self._slots = slots
+        self._limiters = limiters
+        self._partitions = partitions
         self._largest_span = largest_span - _MARGIN
         self._log = get_logger("worker").bind(action=action.name)
         self._assignment: Assignment | None = None
         self._restoring: threading.Event | None = None
         self._restore_task: asyncio.Task[None] | None = None
-        self._queues = Queues(by_key=order == "key")
+        self._backlog = Backlog(
+            action,
+            Queues(by_key=order == "key"),
+            Lines(self._pump),
+            concurrency=concurrency,
+            max_open=settings.max_open,
+        )
+        self._back_off_timer: asyncio.TimerHandle | None = None
         self._running: dict[Work, asyncio.Task[None]] = {}
         self._in_hand = InHand(settings.buffer_bytes)
         self._carried = Carried()
@@ -94,9 +112,10 @@ class Worker:
         self.vitals.expose(
             lambda: self._assignment,
             running=lambda: len(self._running),
-            queued=lambda: sum(self._queues.waiting(lane) for lane in Lane),
+            queued=self._backlog.waiting,
             lag=self._lag.records,
         )
+        self._backlog.expose(action.name)
 
     def connect(self, committer: Committer, group: GroupConsumer, resume: ResumeConsumer | None) -> None:
         """Hand over what needs the worker to be made: it reports back here."""
@@ -115,6 +134,7 @@ class Worker:
             tasks.create_task(upkeep.sweep_for_ever())
             tasks.create_task(upkeep.refresh_for_ever())
             tasks.create_task(self._lag.refresh_for_ever())
+            tasks.create_task(self._end_overdue_for_ever())
             tasks.create_task(self._watch_failure())
 
     async def drain(self, seconds: float) -> None:
@@ -141,6 +161,7 @@ class Worker:
         self.vitals.assigned(len(partitions))
         cancelled = self._carried.drop(set(partitions))
         self._log.info("assigned", epoch=epoch.number, partitions=list(partitions), cancelled=cancelled)
+        self._own(Share(frozenset(partitions), self._partitions))
         self._restoring = threading.Event()
         self._restore_task = asyncio.create_task(self._restore(epoch, partitions, self._restoring))
 
@@ -151,8 +172,10 @@ class Worker:
             self._restoring.set()
         self._carried.carry(self._running)
         self._running.clear()
-        self._queues.clear()
+        self._backlog.clear()
         self._in_hand.clear()
+        if lost:
+            self._own(NOTHING)  # after a revoke the share stays until the next assignment: nobody else has it before
         cancelled = self._carried.drop() if lost else 0
         if self._resume is not None:
             await self._resume.end_epoch()
@@ -184,7 +207,7 @@ class Worker:
             if assignment.partitions[record.partition].completion(lane).take(record.offset, record.timestamp):
                 work = Work(epoch, lane, record)
                 self._in_hand.add(work)
-                self._queues.put(work)
+                self._backlog.put(work)
         self._pump()
 
     def positions(self, epoch: Epoch, lane: Lane, positions: Sequence[tuple[int, int]]) -> None:
@@ -213,7 +236,7 @@ class Worker:
                 request_id = result.upsert[0] if result.upsert is not None else result.ends
                 if request_id is not None:
                     waiting = assignment.partitions[result.partition].behind_commit.pop(request_id, [])
-                    self._queues.put_first(waiting)
+                    self._backlog.put_first(waiting)
                 partition = assignment.partitions[result.partition]
                 if partition.moved_without_work():
                     self._committer.add(Result(assignment.epoch, partition.number, None))
@@ -233,36 +256,58 @@ class Worker:
         assignment = self._assignment
         return assignment if assignment is not None and assignment.epoch is epoch else None
 
+    def _own(self, share: Share) -> None:
+        for limiter in self._limiters:
+            limiter.own(share)
+
     def _pump(self) -> None:
-        """Start what may start, while handlers are free."""
+        """Start what may start, while there are slots."""
         assignment = self._assignment
         if assignment is None:
             return
-        while len(self._running) < self._concurrency and not self._draining and not self._committer.full:
-            work = self._queues.next(assignment, new_work=assignment.open_requests() < self._settings.max_open)
-            if work is None:
+        while self._may_start() and self._slots.available(self._pump):
+            found = self._backlog.next(assignment)
+            if found is None:
+                self._slots.pass_on()
                 break
-            self._dispatch(assignment.partitions[work.partition], work)
+            if isinstance(found, Start):
+                self._start(assignment.partitions[found.held.work.partition], found)
+            else:
+                self._dispatch(assignment.partitions[found.partition], found)
+        self._set_back_off_timer()
         self._update_wants()
+
+    def _may_start(self) -> bool:
+        return len(self._running) < self._concurrency and not self._draining and not self._committer.full
 
     def _dispatch(self, partition: Partition, work: Work) -> None:
         try:
             decision = self._dispatcher.decide(partition, work)
+            start = self._backlog.admit(Held(work, decision)) if isinstance(decision, Task) else None
         except RegistryUnavailableError:
             raise  # the record is not to blame
         except Exception as error:
             self._log.exception("record_not_understood", origin=place(work.record))
-            decision = self._builder.dead(work, DlqReason.INVALID_EVENT, type(error).__name__)
-        if decision is None:
-            self._queues.release_key(partition, work)  # it is taken again when it is put back
+            decision, start = self._builder.dead(work, DlqReason.INVALID_EVENT, type(error).__name__), None
+        if start is not None:
+            self._start(partition, start)
+        elif decision is None:
+            self._backlog.release_key(partition, work)  # it is taken again when it is put back
         elif isinstance(decision, Result):
             self._finish(partition, work, decision)
-        else:
-            running = asyncio.create_task(self._handle(work, decision))
-            running.add_done_callback(self._on_handler_end)
-            self._running[work] = running
 
-    def _on_handler_end(self, task: asyncio.Task[None]) -> None:
+    def _start(self, partition: Partition, start: Start) -> None:
+        work = start.held.work
+        task = self._dispatcher.started(partition, start.held, start.permit)
+        self._slots.take()
+        running = asyncio.create_task(self._handle(work, task))
+        running.add_done_callback(lambda ended: self._on_handler_end(ended, start.permit))
+        self._running[work] = running
+
+    def _on_handler_end(self, task: asyncio.Task[None], permit: Permit | None) -> None:
+        self._slots.give_back()
+        if permit is not None:
+            permit.end()
         error = None if task.cancelled() else task.exception()
         if error is not None:
             self._fail(error)  # ours, not the handler's: it must not leave a record in hand for ever
@@ -311,8 +356,39 @@ class Worker:
             return self._builder.dead(work, DlqReason.ACTION_FAILED, type(second).__name__, task)
 
     def _finish(self, partition: Partition, work: Work, result: Result) -> None:
+        if result.again is not None:
+            self._put_off(partition, work, result, result.again)
+            return
         self._committer.add(result)
-        self._queues.release_key(partition, work)
+        self._backlog.release_key(partition, work)
+
+    def _put_off(self, partition: Partition, work: Work, result: Result, seconds: float) -> None:
+        """A failed attempt: the slot is free, the key is not, and the map says so."""
+        assert result.task is not None
+        partition.completion(work.lane).failed(work.record.offset, result.task.since // 1000)
+        self._committer.add(Result(work.epoch, work.partition, None))
+        self._backlog.put_off(Held(work, result.task), seconds)
+
+    def _set_back_off_timer(self) -> None:
+        if self._back_off_timer is not None:
+            self._back_off_timer.cancel()
+        wait = self._backlog.wait()
+        loop = asyncio.get_running_loop()
+        self._back_off_timer = loop.call_later(wait, self._pump) if wait is not None else None
+
+    async def _end_overdue_for_ever(self) -> None:
+        """What waits for a limit or a back-off beyond its deadline ends about then, not when its turn comes."""
+        while True:
+            await asyncio.sleep(_OVERDUE_SECONDS)
+            assignment = self._assignment
+            for held in self._backlog.remove_overdue(now_ms()) if assignment is not None else ():
+                assert assignment is not None
+                try:
+                    result = self._builder.handled(held.work, held.task, self._action.expired(held.task))
+                except Exception as error:
+                    result = self._failed(held.work, held.task, error)
+                self.vitals.handled("expired", 0.0)
+                self._finish(assignment.partitions[held.work.partition], held.work, result)
 
     # -- restore, adoption, back-pressure
 
@@ -357,7 +433,7 @@ class Worker:
         carried = len(self._carried)
         for adopted in self._carried.adopt(assignment, restored):
             partition = assignment.partitions[adopted.work.partition]
-            self._queues.take_key(partition, adopted.work)
+            self._backlog.take_key(partition, adopted.work)
             self._in_hand.add(adopted.work)
             if adopted.task is not None:
                 self._running[adopted.work] = adopted.task
@@ -378,7 +454,7 @@ class Worker:
         if assignment is None or self._draining or self._in_hand.full(lane):
             return 0
         behind = assignment.behind_commit() if lane is Lane.RESUME else 0
-        return min(assignment.room(lane, self._largest_span), self._buffer - self._queues.waiting(lane) - behind)
+        return min(assignment.room(lane, self._largest_span), self._backlog.room(lane) - behind)
 
     async def _watch_failure(self) -> None:
         await self.failed
@@ -391,4 +467,6 @@ class Worker:
 def _outcome(effects: Effects) -> str:
     if effects.failure is not None:
         return "failed"
+    if effects.again is not None:
+        return "again"
     return "parked" if effects.park is not None else "done"

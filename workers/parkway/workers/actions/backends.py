@@ -20,6 +20,7 @@ from parkway.schemas import jsonio
 from parkway.schemas.errors import ErrorType
 from parkway.workers.actions.providers import CallError, classify, secrets_of
 from parkway.workers.actions.usage import Tally
+from parkway.workers.limiter import Limiter, Permit
 
 Schema = Mapping[str, Any]
 
@@ -56,8 +57,9 @@ class Backend:
 class Backends:
     """The models of one ChatModel in their order. Shared by all requests, keeps nothing about any."""
 
-    def __init__(self, chat: ChatModel, *, backoff: Retry, quote: bool) -> None:
+    def __init__(self, chat: ChatModel, *, backoff: Retry, quote: bool, limiter: Limiter | None = None) -> None:
         self._chat = chat
+        self._limiter = limiter
         self._backends = [Backend(source) for source in chat.sources]
         self._backoff = backoff
         self._quote = quote
@@ -78,11 +80,13 @@ class Backends:
         tally: Tally,
         first: str | None,
         deadline: int,
+        permit: Permit | None = None,
     ) -> tuple[str, ModelResponse]:
         """Give the label of the model that answered, and its reply.
 
         Each model is retried while its errors may pass, then the next one is asked. `first` is the label of
-        the model to begin with: the one that answered the rounds before. Raises CallFailedError.
+        the model to begin with: the one that answered the rounds before. `permit` is for the first call, the
+        others wait for one. Raises CallFailedError.
         """
         calls_before = tally.calls
         failure: CallFailedError | None = None
@@ -94,18 +98,11 @@ class Backends:
                     tally.retries += 1
                     metrics.MODEL_RETRIES.labels(backend.label).inc()
                 tally.calls += 1
-                began, outcome = time.perf_counter(), "ok"
                 try:
-                    return backend.label, await self._call(backend, messages, output_schema, tally)
+                    return backend.label, await self._permitted(permit, backend, messages, output_schema, tally)
                 except CallFailedError as error:
                     failure = error
-                    outcome = str(error.error.type)
-                except asyncio.CancelledError:
-                    outcome = "cancelled"
-                    raise
-                finally:
-                    seconds = time.perf_counter() - began
-                    metrics.MODEL_SECONDS.labels(backend.label, outcome).observe(seconds)
+                permit = None
                 if failure.error.final:
                     raise failure
                 wait = self._wait(failure.error, attempt, deadline)
@@ -121,6 +118,32 @@ class Backends:
         start = labels.index(first) if first in labels else 0
         yield from self._backends[start:]
         yield from self._backends[:start]
+
+    async def _permitted(
+        self,
+        permit: Permit | None,
+        backend: Backend,
+        messages: Sequence[ModelMessage],
+        output_schema: Schema | None,
+        tally: Tally,
+    ) -> ModelResponse:
+        if permit is None and self._limiter is not None:
+            permit = await self._limiter.take()
+        before = tally.tokens_used
+        began, outcome = time.perf_counter(), "ok"
+        try:
+            return await self._call(backend, messages, output_schema, tally)
+        except CallFailedError as error:
+            outcome = str(error.error.type)
+            raise
+        except asyncio.CancelledError:
+            outcome = "cancelled"
+            raise
+        finally:
+            metrics.MODEL_SECONDS.labels(backend.label, outcome).observe(time.perf_counter() - began)
+            if permit is not None:
+                used = tally.tokens_used - before
+                permit.end(used or None)  # a call that failed may have cost some, but nobody says how many
 
     async def _call(
         self, backend: Backend, messages: Sequence[ModelMessage], output_schema: Schema | None, tally: Tally

@@ -35,6 +35,7 @@ from parkway.workers.actions.prompts import render
 from parkway.workers.actions.structured_output import OutputInvalidError, read_output
 from parkway.workers.actions.usage import Tally
 from parkway.workers.effects import Effects, Park, ParkedTooLargeError, Task
+from parkway.workers.limiter import Limiter, Permit
 
 BACKOFF: Final = Retry(backoff=0.5, max_backoff=30.0)
 MAX_STATE_BYTES: Final = 900_000
@@ -50,15 +51,18 @@ class _Session:
     state: ChatState
     asked: list[ModelMessage]  # the request's own messages
     since: list[ModelMessage] = field(default_factory=list)
+    permit: Permit | None = None  # for the first call
 
     async def ask(self) -> ModelResponse:
         """Get the model's next reply and add it to the conversation. Raises CallFailedError."""
+        permit, self.permit = self.permit, None
         self.state.model, reply = await self.backends.ask(
             [*self.asked, *self.since],
             output_schema=self.request.output_schema,
             tally=self.state.tally,
             first=self.state.model,
             deadline=self.state.deadline,
+            permit=permit,
         )
         reply = conversation.with_unique_call_ids(reply)
         self.since.append(reply)
@@ -69,7 +73,8 @@ class ChatAction:
     """Answers chat requests with the agent's chat models (DESIGN 7.3).
 
     `backoff` says how long it waits between two calls of one model; a provider's Retry-After counts when it
-    is longer, up to `backoff.max_backoff`, beyond which the next model is asked at once. A conversation is
+    is longer, up to `backoff.max_backoff`, beyond which the next model is asked at once. `limiters` are those
+    of the models that have one: a request starts with a permit for its first call. A conversation is
     parked only up to `max_state_bytes`, measured with its request. What providers say in their errors stands
     in failed responses only with `capture_content`. One instance per event loop.
     """
@@ -79,15 +84,26 @@ class ChatAction:
         models: Mapping[str, ChatModel],
         name: str = "chat",
         *,
+        limiters: Mapping[str, Limiter] | None = None,
         capture_content: bool = False,
         max_state_bytes: int = MAX_STATE_BYTES,
         backoff: Retry = BACKOFF,
     ) -> None:
         self.name = name
         self._models = dict(models)
-        self._backends = {key: Backends(chat, backoff=backoff, quote=capture_content) for key, chat in models.items()}
+        self._limiters = dict(limiters or {})
+        self._backends = {
+            key: Backends(chat, backoff=backoff, quote=capture_content, limiter=self._limiters.get(key))
+            for key, chat in models.items()
+        }
         self._capture_content = capture_content
         self._max_state_bytes = max_state_bytes
+
+    def limiter(self, task: Task) -> Limiter | None:
+        """The limits of the model that the request names."""
+        attributes = chat_answers.request_of(task).get("attributes")
+        model = attributes.get("model") if isinstance(attributes, dict) else None
+        return self._limiters.get(model) if isinstance(model, str) else None
 
     async def handle(self, task: Task) -> Effects:
         """Answer, park, or give the failed response. Raises nothing but CancelledError."""
@@ -104,7 +120,10 @@ class ChatAction:
             return self._internal(task, error, tally)
 
     def expired(self, task: Task) -> Effects:
-        return self._failed(task, ErrorType.DEADLINE_EXCEEDED, _late(task.deadline), _tally(task))
+        message = _late(task.deadline)
+        if task.held_up_by is not None:
+            message += f": it waited for the limits of {task.held_up_by}"
+        return self._failed(task, ErrorType.DEADLINE_EXCEEDED, message, _tally(task))
 
     def failed(self, task: Task, error: Exception) -> Effects:
         if isinstance(error, ParkedTooLargeError):
@@ -129,7 +148,7 @@ class ChatAction:
             raise ChatError(ErrorType.UNKNOWN_MODEL, f"no chat model is called {request.model!r}{hint}")
         if task.parked is None:
             state.deadline = min(state.deadline, int((time.time() + chat.deadline) * 1000))
-        session = _Session(request, chat, self._backends[request.model], state, _asked(request))
+        session = _Session(request, chat, self._backends[request.model], state, _asked(request), permit=task.permit)
         if task.parked is not None:
             session.since = [*conversation.load(state.conversation), _tool_results(task, state.calls)]
         return session

@@ -62,6 +62,9 @@ class ToolAction:
             }
         return _respond(request, {call_id: done.result() for call_id, done in running.items()})
 
+    def limiter(self, task: Task) -> None:
+        """None: tools have no rate."""
+
     def expired(self, task: Task) -> Effects:
         return self._all_failed(task, f"the deadline ({task.deadline} ms since 1970) has passed")
 

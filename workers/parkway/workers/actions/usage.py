@@ -25,6 +25,10 @@ class Tally(BaseModel):
         self.prompt_tokens += usage.input_tokens
         self.completion_tokens += usage.output_tokens
 
+    @property
+    def tokens_used(self) -> int:
+        return self.prompt_tokens + self.completion_tokens
+
     def tokens(self) -> dict[str, Any]:
         """Token counts under the names that Flink Agents gives them."""
         return {"promptTokens": self.prompt_tokens, "completionTokens": self.completion_tokens}

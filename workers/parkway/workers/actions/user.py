@@ -1,11 +1,12 @@
-"""The user action: a method of the user's agent, its retries, and what it sent."""
+"""The user action: a method of the user's agent, one attempt at a time, and what it sent."""
 
 import asyncio
 import inspect
 import time
 import traceback
 from collections.abc import Mapping
-from typing import Any
+from datetime import UTC, datetime
+from typing import Any, Final
 
 from opentelemetry import trace
 
@@ -20,59 +21,110 @@ from parkway.schemas import jsonio
 from parkway.schemas.errors import DlqReason
 from parkway.schemas.events import Event, EventError
 from parkway.workers.effects import Effects, Failure, Task
+from parkway.workers.limiter import Limiter
 
 _log = get_logger("worker")
 
+_TRACEBACK_CHARACTERS: Final = 4_000
+_LAST_TIME: Final = datetime(9999, 1, 1, tzinfo=UTC).timestamp()
+
+
+class _TooLateError(Exception):
+    """The deadline came while the method ran."""
+
 
 class UserAction:
-    """Runs one method of an agent; implements `effects.Action`.
+    """Runs one method of an agent; implements `effects.Action`. `limiter` is the action's own rate.
 
     Raises AgentError for a method whose signature is no handler's.
     """
 
-    def __init__(self, agent: Agent, spec: ActionSpec) -> None:
+    def __init__(self, agent: Agent, spec: ActionSpec, limiter: Limiter | None = None) -> None:
         self.name = spec.name
         self._method = getattr(agent, spec.method)
         self._is_async = inspect.iscoroutinefunction(self._method)
         self._binding = binding_of(spec.where, spec.function)
         self._retry = spec.options.retry
+        self._timeout = spec.options.timeout
+        self._seconds = spec.options.deadline
+        self._limiter = limiter
+
+    def limiter(self, task: Task) -> Limiter | None:  # noqa: ARG002  (the protocol's signature)
+        """The action's own rate, which every attempt counts in."""
+        return self._limiter
 
     async def handle(self, task: Task) -> Effects:
-        """Call the method until it returns, or its attempts are used up. A call that raised sent nothing."""
-        # Each attempt decodes its own: the one before may have changed its event.
-        body = jsonio.dumps(task.event)
-        began = time.monotonic()
-        attempt = 1
-        while True:
-            try:
-                return await self._attempt(body, task, attempt)
-            except (Exception, SystemExit) as error:
-                wait = self._retry.wait_after(attempt)
-                too_long = time.monotonic() - began + wait > self._retry.max_hold
-                if attempt >= self._retry.attempts or too_long or not isinstance(error, self._retry.on):
-                    self._log_failure("action_failed", error, attempt)
-                    return _failure(DlqReason.ACTION_FAILED, f"{type(error).__name__}: {error}", attempt)
-                self._log_failure("action_attempt_failed", error, attempt)
-            await asyncio.sleep(wait)
-            attempt += 1
+        """One attempt. Asks to be called again while the retry policy allows; a call that raised sent nothing."""
+        deadline = self._deadline(task)
+        if deadline is not None and deadline <= time.time():
+            return self.expired(task)
+        try:
+            return await self._before(deadline, task)
+        except _TooLateError:
+            self._log_failure("action_deadline_exceeded", task.attempt)
+            return self.expired(task)
+        except (Exception, SystemExit) as error:
+            wait = self._retry.wait_after(task.attempt)
+            if self._may_try_again(task, error, wait, deadline):
+                self._log_failure("action_attempt_failed", task.attempt, error)
+                return Effects(again=wait)
+            self._log_failure("action_failed", task.attempt, error)
+            return _action_failed(error, task.attempt)
 
     def expired(self, task: Task) -> Effects:
-        """Give the failure of a record whose time was over before the method could handle it."""
-        message = f"deadline_exceeded: event {task.event.get('id')!r} was not handled by its deadline"
-        return _failure(DlqReason.ACTION_FAILED, message)
+        """Give the failure of a record whose time was over before the method had handled it."""
+        message = f"event {task.event.get('id')!r} was not handled by its deadline"
+        if task.held_up_by is not None:
+            message += f": it waited for the rate of {task.held_up_by}"
+        return _failure(DlqReason.DEADLINE_EXCEEDED, message, task.attempt)
 
-    def failed(self, task: Task, error: Exception) -> Effects:  # noqa: ARG002  (the protocol's signature)
+    def failed(self, task: Task, error: Exception) -> Effects:
         """Give the failure for an exception that this class let out."""
-        return _failure(DlqReason.ACTION_FAILED, f"{type(error).__name__}: {error}")
+        return _action_failed(error, task.attempt)
 
-    async def _attempt(self, body: bytes, task: Task, attempt: int) -> Effects:
+    def _deadline(self, task: Task) -> float | None:
+        """Seconds since 1970."""
+        if task.asked_deadline is not None:
+            return min(task.asked_deadline / 1000, _LAST_TIME)
+        return task.since / 1000 + self._seconds if self._seconds is not None else None
+
+    def _may_try_again(self, task: Task, error: BaseException, wait: float, deadline: float | None) -> bool:
+        if task.attempt >= self._retry.attempts or not isinstance(error, self._retry.on):
+            return False
+        last = task.since / 1000 + self._retry.max_hold
+        if deadline is not None:
+            last = min(last, deadline)
+        return time.time() + wait <= last
+
+    async def _before(self, deadline: float | None, task: Task) -> Effects:
+        """Raises _TooLateError at the deadline, TimeoutError when the attempt takes too long."""
+        whole = asyncio.timeout(deadline - time.time() if deadline is not None else None)
+        one = asyncio.timeout(self._timeout)
+        try:
+            async with whole, one:
+                return await self._attempt(task, deadline)
+        except TimeoutError as error:
+            if whole.expired():
+                raise _TooLateError from None
+            if one.expired():
+                raise TimeoutError(f"the attempt took longer than {self._timeout:g} s (timeout)") from error
+            raise
+
+    async def _attempt(self, task: Task, deadline: float | None) -> Effects:
         attributes: Mapping[str, Any] = task.event.get("attributes") or {}
         try:
-            event = Event.parse(body)
-            context = Context(self.name, event, record_key=task.record_key, attempt=attempt)
+            # Each attempt decodes its own: the one before may have changed its event.
+            event = Event.parse(jsonio.dumps(task.event))
+            context = Context(
+                self.name,
+                event,
+                record_key=task.record_key,
+                attempt=task.attempt,
+                deadline=datetime.fromtimestamp(deadline, UTC) if deadline is not None else None,
+            )
             arguments = self._binding.arguments(event, attributes, context)
         except (EventError, BodyError) as error:
-            return _failure(DlqReason.BAD_REQUEST, str(error), attempt)
+            return _failure(DlqReason.BAD_REQUEST, str(error), task.attempt)
         try:
             returned = await self._call(arguments)
         finally:
@@ -93,20 +145,26 @@ class UserAction:
             # Nobody cancelled this record: it must end, not stay in hand for ever.
             raise RuntimeError("the handler awaited something that was cancelled") from error
 
-    def _log_failure(self, event: str, error: BaseException, attempt: int) -> None:
+    def _log_failure(self, event: str, attempt: int, error: BaseException | None = None) -> None:
         metrics.ATTEMPTS_FAILED.labels(self.name).inc()
-        trace.get_current_span().add_event(event, {"parkway.attempt": attempt, "error.type": type(error).__name__})
+        kind = type(error).__name__ if error is not None else "deadline"
+        trace.get_current_span().add_event(event, {"parkway.attempt": attempt, "error.type": kind})
         # The place and the kind only: the text of an error may quote what the event contains.
-        last = traceback.extract_tb(error.__traceback__)[-1]
-        _log.warning(
-            event,
-            action=self.name,
-            attempt=attempt,
-            attempts=self._retry.attempts,
-            error_type=type(error).__name__,
-            at=f"{last.filename}:{last.lineno}",
-        )
+        described = {} if error is None else {"error_type": type(error).__name__, "at": _place(error)}
+        _log.warning(event, action=self.name, attempt=attempt, attempts=self._retry.attempts, **described)
 
 
 def _failure(reason: DlqReason, message: str, attempts: int = 1) -> Effects:
     return Effects(failure=Failure(reason, message, attempts))
+
+
+def _action_failed(error: BaseException, attempts: int) -> Effects:
+    kind = type(error).__name__
+    plain = f"{kind} at {_place(error)}" if error.__traceback__ is not None else kind
+    end = "".join(traceback.format_exception(error))[-_TRACEBACK_CHARACTERS:]
+    return Effects(failure=Failure(DlqReason.ACTION_FAILED, f"{kind}: {error}", attempts, plain, end))
+
+
+def _place(error: BaseException) -> str:
+    frames = traceback.extract_tb(error.__traceback__)
+    return f"{frames[-1].filename}:{frames[-1].lineno}" if frames else "?"
