@@ -185,3 +185,34 @@ class Logs(Agent):
         logging.getLogger(__name__).info("a handler says")
         await asyncio.to_thread(logging.getLogger(__name__).info, "a thread says")
         ctx.output(event.id)
+
+
+@tool(timeout=3600)
+async def hang(number: int) -> str:
+    """Returns when it is cancelled, and says so."""
+    note("hang", f"started {number}")
+    try:
+        await asyncio.sleep(3600)
+    except asyncio.CancelledError:
+        note("hang", f"cancelled {number}")
+        raise
+    return "never"
+
+
+async def steps(messages: list[ModelMessage], _info: AgentInfo) -> ModelResponse:
+    """A rule, no model: each round takes the next word of the request: a tool, `model` (hangs), or `end`."""
+    asked = next(part.content for message in messages for part in message.parts if part.part_kind == "user-prompt")
+    number, *words = str(asked).split()
+    note("steps", number)
+    step = words[sum(isinstance(part, ToolReturnPart) for message in messages for part in message.parts)]
+    if step == "model":
+        await asyncio.sleep(3600)
+    if step == "end":
+        return ModelResponse(parts=[TextPart("done")])
+    return ModelResponse(parts=[ToolCallPart(step, {"number": int(number)})])
+
+
+class Patient(Agent):
+    """Chats that stop wherever a test wants them to."""
+
+    assistant = ChatModel(lambda: FunctionModel(steps), tools=[lookup, hang])

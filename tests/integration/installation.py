@@ -136,13 +136,13 @@ class Installation:
             env={**os.environ, **settings, **environment},
         )
 
-    def command(self, *arguments: str, **environment: str) -> Said:
+    def command(self, *arguments: str, answer: str = "", **environment: str) -> Said:
         """`parkway ...`, in this process: another one takes seconds to start."""
         settings = {
             "PARKWAY_BOOTSTRAP_SERVERS": self.settings.bootstrap_servers,
             "PARKWAY_NAMESPACE": self.settings.namespace,
         }
-        result = CliRunner().invoke(app, list(arguments), env={**settings, **environment})
+        result = CliRunner().invoke(app, list(arguments), input=answer, env={**settings, **environment})
         if isinstance(result.exception, ParkwayError):
             return Said(2, result.stdout, str(result.exception))
         if result.exception is not None and not isinstance(result.exception, SystemExit):

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from parkway.cli.durations import duration, parse_duration
 from parkway.cli.main import main
 
 AGENT = """
@@ -70,6 +71,10 @@ def test_plan_build_prints_a_plan(run):
         (["worker", "cli_shop:Shop", "-b", "127.0.0.1:1"], "parkway dev"),
         (["worker"], "MODULE:AGENT"),
         (["nosuch"], "nosuch"),
+        (["parked", "list", "--older-than", "soon"], "90s, 10m, 2h or 1d"),
+        (["parked", "list", "-b", "127.0.0.1:1"], "parkway dev"),
+        (["requests", "cancel"], "ID"),
+        (["requests", "cancel", "x", "--wait", "soon"], "--wait"),
     ],
 )
 def test_what_is_wrong_is_said_with_the_way_out_and_exit_code_2(run, arguments, said):
@@ -95,3 +100,9 @@ def test_a_plan_of_another_format_is_refused_with_its_field(run):
         code, _out, err = run("router", "--plan", "plan.json")
         assert code == 2
         assert said in err
+
+
+def test_times_are_read_and_written_as_people_do():
+    assert [parse_duration(text, "--wait") for text in ("90", "90s", "1.5m", "2H", "1d")] == [90, 90, 90, 7200, 86400]
+    shown = [duration(seconds) for seconds in (0, 59.9, 60, 605, 7320, 187_200, -75)]
+    assert shown == ["0s", "59s", "1m", "10m 5s", "2h 2m", "2d 4h", "-1m 15s"]

@@ -22,6 +22,8 @@ _COMMANDS: Final = {
     "dev": "parkway.cli.dev",
     "emit": "parkway.cli.emit",
     "trigger": "parkway.cli.trigger",
+    "requests": "parkway.cli.requests",
+    "parked": "parkway.cli.parked",
 }
 
 

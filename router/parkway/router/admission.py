@@ -17,11 +17,12 @@ from parkway.runtime.codec import EventCodec
 from parkway.runtime.records import Incoming
 from parkway.schemas import formats, headers, jsonio
 from parkway.schemas.errors import DlqReason
-from parkway.schemas.event_types import BUILT_IN_TYPES
+from parkway.schemas.event_types import BUILT_IN_TYPES, EventType
 from parkway.schemas.format_error import FormatError
 from parkway.schemas.headers import Headers
 from parkway.schemas.limits import Limits
 from parkway.schemas.plan import MAX_TYPE_CHARS, Plan, SourcePlan
+from parkway.schemas.tokens import is_secret
 
 _ORIGINS: Final = uuid.UUID("5a1c94f2-7c0b-4a53-9c0e-6c8f7f0f3b1d")  # ids made of a record's place
 _ID: Final = re.compile(r"[A-Za-z0-9._:@-]{1,128}")
@@ -129,6 +130,8 @@ def _check_envelope(event: Mapping[str, Any]) -> None:
 def _check_type(event_type: str, plan: Plan, source: SourcePlan | None) -> None:
     if event_type in plan.accepts or (source is not None and event_type == source.type):
         return
+    if event_type == EventType.CancelRequestEvent and plan.cancellable:
+        return
     if event_type.startswith("_") and event_type not in BUILT_IN_TYPES:
         raise RefusedError(DlqReason.UNKNOWN_TYPE, f"type {event_type[:100]!r} is no built-in type")
     way_out = "an agent adds a type by external=True on its action"
@@ -154,6 +157,9 @@ def _headers(record: Incoming, event: Mapping[str, Any], given: Mapping[str, byt
             DlqReason.UNKNOWN_REPLY_TOPIC,
             f"{headers.REPLY_TO} {reply_to[:100]!r} is not on the plan's list of reply topics",
         )
+    secret = given.get(headers.CANCEL_SECRET)
+    if secret is not None and not is_secret(secret.decode("utf-8", "replace")):
+        raise RefusedError(DlqReason.INVALID_HEADER, f"{headers.CANCEL_SECRET}: expected 32 lower-case hex digits")
     root = f"{record.topic}:{record.partition}:{record.offset}:{record.timestamp}"
     made: Headers = [
         (headers.TYPE, event["type"].encode()),

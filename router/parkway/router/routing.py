@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from parkway.router.admission import RefusedError, admit
+from parkway.router.cancellations import Cancellations
 from parkway.router.failures import failed_response
 from parkway.router.table import TriggerTable
 from parkway.runtime import metrics
@@ -31,7 +32,8 @@ class Routing:
     """One plan, compiled. Raises TriggerLoadError (of `parkway.router.cel`) for a plan that does not load.
 
     Raises PlanError for an Avro source without a schema registry. `partitions` is P, that of our topics: a record on
-    partition s of a source goes to s mod P. `route` runs on the router's thread only; `refuse` on any.
+    partition s of a source goes to s mod P, a token beyond P is refused. `route` runs on the router's thread only;
+    `refuse` on any.
     """
 
     def __init__(self, plan: Plan, topics: Topics, codec: EventCodec | None = None, partitions: int = 1) -> None:
@@ -58,8 +60,9 @@ class Routing:
         self._unmatched: Counter[str] = Counter()  # by type
         self._resumed: dict[str, list[str]] = {}
         for action in plan.actions:
-            for event_type in action.resumed_by:
+            for event_type in set(action.resumed_by) - {EventType.CancelRequestEvent}:
                 self._resumed.setdefault(event_type, []).append(topics.resume(action.name))
+        self._cancellations = Cancellations(plan, topics)
         self._log = get_logger("router")
         self._logged_errors: dict[str, int] = {}
         self._trigger_failures: list[str] = []
@@ -141,7 +144,8 @@ class Routing:
         actions = self._table.match_type(event_type)
         over_limit = headers.number(given.get(headers.HOPS), 0) > self.plan.hop_limit
         event: Mapping[str, Any] | None = None
-        if actions is None or over_limit or (not actions and event_type in REQUEST_TYPES):
+        is_cancellation = event_type == EventType.CancelRequestEvent
+        if actions is None or over_limit or is_cancellation or (not actions and event_type in REQUEST_TYPES):
             try:
                 event = jsonio.loads(self._codec.decode(value), max_depth=1000)
             except (jsonio.JsonError, FormatError) as error:
@@ -149,7 +153,7 @@ class Routing:
             if not _is_event(event, event_type):
                 detail = f"not an event of type {event_type!r}, which the header {headers.TYPE} says it is"
                 return [self.refuse(record, DlqReason.INVALID_EVENT, detail)]
-        if over_limit:
+        if over_limit and not is_cancellation:
             return self._over_hop_limit(record, event, event_type)
         if event is not None:
             return self._publish(record, event, value, record.headers, event_type)
@@ -164,6 +168,8 @@ class Routing:
         inside_type: str | None,
     ) -> list[Record]:
         event_type = inside_type or event["type"]
+        if event_type == EventType.CancelRequestEvent:
+            return self._cancel(record, event, value, out, outside=inside_type is None)
         self._trigger_failures.clear()
         actions = self._table.match(event)
         copies: list[Record] = []
@@ -199,6 +205,18 @@ class Routing:
             self._unmatched[event_type if event_type.startswith("_") else "other"] += 1
         partition = self._partition(record)
         return [Record(topic, partition, record.key, value, out) for topic in targets]
+
+    def _cancel(
+        self, record: Incoming, event: Mapping[str, Any], value: bytes, out: Headers, *, outside: bool
+    ) -> list[Record]:
+        """To the request that is meant; a cancellation from inside may fire triggers, too."""
+        try:
+            targets = self._cancellations.targets(event, self._partition(record), self.partitions, outside=outside)
+        except RefusedError as refused:
+            return [self.refuse(record, refused.reason, str(refused))]
+        actions = [] if outside else self._table.match(event)
+        fired = self._to_actions(record, actions, event["type"], value, out) if actions else []
+        return fired + [Record(topic, partition, record.key, value, out) for topic, partition in targets]
 
     def _over_hop_limit(self, record: Incoming, event: Mapping[str, Any] | None, event_type: str) -> list[Record]:
         """The chain ends here; what is parked still gets its continuation, a request its answer."""

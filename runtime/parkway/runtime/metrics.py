@@ -152,6 +152,11 @@ LIMIT_WAIT = Histogram(
     ["limit"],
     buckets=_LONG_SECONDS,
 )
+CANCELLED = Counter(
+    "parkway_worker_cancelled",
+    "Requests ended by a cancellation: parked, running, queued; not_here: it is remembered until its request comes",
+    ["action", "state"],
+)
 RESTORE_SECONDS = Histogram(
     "parkway_worker_restore_seconds",
     "Seconds from an assignment to its first take: committed offsets and parked records are read. Grows: "

@@ -38,12 +38,17 @@ class ApprovalResponseEvent(TypedEvent):
 
 
 class CancelRequestEvent(TypedEvent):
-    """Ends a request in its failed response `cancelled`: by its cancel token or, for operators, by its id."""
+    """Ends a request in its failed response `cancelled`.
+
+    From outside by its cancel token, which decides alone. From inside (an operator, an action) also by its id:
+    `action` says which action holds it; without it every action that can be cancelled looks for it.
+    """
 
     EVENT_TYPE: ClassVar[str] = EventType.CancelRequestEvent
-    OMITTED: ClassVar[frozenset[str]] = frozenset({"request_id", "token", "reason"})
+    OMITTED: ClassVar[frozenset[str]] = frozenset({"request_id", "action", "token", "reason"})
 
     request_id: str | None = None
+    action: str | None = None
     token: TokenText | None = None
     reason: str | None = None
 

@@ -45,10 +45,11 @@ class DlqReason(StrEnum):
     TOO_LARGE = "too_large"  # beyond max_event_bytes, max_string_chars or max_members
     TOO_DEEP = "too_deep"  # beyond max_event_depth
     HOP_LIMIT = "hop_limit"  # a chain of events longer than hop_limit
+    BAD_TOKEN = "bad_token"  # noqa: S105  a cancellation without a token, or with one that leads nowhere
     UNKNOWN_REPLY_TOPIC = "unknown_reply_topic"  # not on the plan's list
     TRIGGER_ERROR = "trigger_error"  # only under `on_trigger_error: fail`
     UNDELIVERABLE = "undeliverable"  # Kafka refused the record itself
-    NO_ACTION = "no_action"  # a retrieval that no action takes: it has no failed form
+    NO_ACTION = "no_action"  # a retrieval, or a cancellation, that no action takes: they have no failed form
     DUPLICATE_REQUEST_ID = "duplicate_request_id"  # another request under the id of one that is not finished
     BAD_REQUEST = "bad_request"  # attributes that the action cannot read, and no failed response exists
     ACTION_FAILED = "action_failed"  # the user's code raised, after its retries

@@ -12,6 +12,7 @@ DEADLINE: Final = "parkway-deadline"  # milliseconds since 1970 (UTC), decimal
 REPLY_TO: Final = "parkway-reply-to"  # topic that replaces `outputs` for the response
 SUBJECT: Final = "parkway-subject"  # on whose behalf; never used to decide rights
 TENANT: Final = "parkway-tenant"  # whose data it is; never used to decide rights
+CANCEL_SECRET: Final = "parkway-cancel-secret"  # noqa: S105  32 hex digits that the requester chose for its cancel token
 EXTERNAL: Final = "parkway-external"  # "1": this event came in by `requests`
 ROOT: Final = "parkway-root"  # topic:partition:offset:timestamp of the record that came from outside
 ROOT_ID: Final = "parkway-root-id"  # its event id
@@ -30,7 +31,7 @@ AVRO_CONTENT: Final = b"application/vnd.parkway.event+avro"
 CLOUDEVENTS_CONTENT: Final = b"application/cloudevents+json"
 
 # Kept from a record of `requests`; everything else with our prefix is made from the body or removed.
-KEPT_FROM_OUTSIDE: Final = frozenset({TRACEPARENT, TRACESTATE, DEADLINE, REPLY_TO, SUBJECT, TENANT})
+KEPT_FROM_OUTSIDE: Final = frozenset({TRACEPARENT, TRACESTATE, DEADLINE, REPLY_TO, SUBJECT, TENANT, CANCEL_SECRET})
 # Copied from a record to everything that it causes.
 COPIED_ON_EVERY_HOP: Final = frozenset({TRACEPARENT, TRACESTATE, SUBJECT, TENANT, ROOT, ROOT_ID, PARENT})
 

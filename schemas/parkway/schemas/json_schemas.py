@@ -11,11 +11,16 @@ from typing import Any, Final
 from pydantic import BaseModel
 
 from parkway.schemas.journal import JournalRecord
-from parkway.schemas.parked import ParkedRecord
+from parkway.schemas.parked import ParkedCancellation, ParkedRecord
 from parkway.schemas.plan import Plan
 from parkway.schemas.versions import version_of
 
-_MODELS: Final[dict[str, type[BaseModel]]] = {"parked": ParkedRecord, "journal": JournalRecord, "plan": Plan}
+_MODELS: Final[dict[str, type[BaseModel]]] = {
+    "parked": ParkedRecord,
+    "parked_cancellation": ParkedCancellation,
+    "journal": JournalRecord,
+    "plan": Plan,
+}
 
 
 def json_schemas() -> dict[str, dict[str, Any]]:

@@ -1,10 +1,12 @@
-"""The record of `<ns>.parked`: everything that is needed to go on with a request and to answer it."""
+"""The records of `<ns>.parked`: what is needed to go on with a request and to answer it, and early cancellations."""
 
 import base64
-from typing import Any, Literal, Self
+from enum import Enum
+from typing import Any, Final, Literal, NamedTuple, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from parkway.schemas.tokens import TokenText
 from parkway.schemas.versions import RecordError, read_versioned
 
 
@@ -30,6 +32,7 @@ class ParkedRecord(BaseModel):
     """One live record per request; each round overwrites it, the terminal response's transaction deletes it.
 
     `state` belongs to the action that parked it (for a chat: the conversation, token usage, retry counts).
+    `token` cancels the request; records of before there were cancellations have none.
     Times are milliseconds since 1970 (UTC).
     """
 
@@ -48,6 +51,7 @@ class ParkedRecord(BaseModel):
     pending_calls: tuple[str, ...] = ()
     deadline: int
     state: dict[str, Any] = Field(default_factory=dict)
+    token: TokenText | None = None
 
     @model_validator(mode="after")
     def _usable(self) -> Self:
@@ -77,17 +81,72 @@ class ParkedRecord(BaseModel):
             raise ParkedError(f"parked record: {error}") from None
 
 
-def parked_key(request_id: str, action: str) -> bytes:
-    """The record key, `<request id>/<action>`."""
-    return f"{request_id}/{action}".encode()
+class ParkedCancellation(BaseModel):
+    """A cancellation of a request that has not come yet: by its cancel token or, without one, by its id.
+
+    It is forgotten when the request has come and is answered, or after `deadline` (milliseconds since 1970, UTC).
+    """
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    v: Literal[1] = 1
+    build: str
+    kind: Literal["cancellation"] = "cancellation"
+    action: str
+    request_id: str | None = None
+    token: TokenText | None = None
+    reason: str | None = None
+    deadline: int
+
+    def to_json(self) -> bytes:
+        return self.model_dump_json().encode()
+
+    @classmethod
+    def from_json(cls, data: bytes) -> "ParkedCancellation":
+        """Read a record. Raises ParkedError with the field and the reason."""
+        try:
+            return read_versioned(cls, data)
+        except RecordError as error:
+            raise ParkedError(f"parked cancellation: {error}") from None
 
 
-def split_parked_key(key: bytes) -> tuple[str, str]:
-    """Record key -> request id and action. Raises ParkedError for a key that is not of that form."""
+class ParkedKind(Enum):
+    """What a key of `<ns>.parked` is for; the value ends the key.
+
+    No action has a colon in its name: an older version takes a cancellation for another action's, and leaves it alone.
+    """
+
+    REQUEST = ""
+    CANCELLED_ID = ":cancel"  # a ParkedCancellation; the subject is the request id
+    CANCELLED_TOKEN = ":cancel-token"  # noqa: S105  the subject is the secret of the token
+
+
+class ParkedKey(NamedTuple):
+    """A key of `<ns>.parked`, taken apart."""
+
+    subject: str
+    action: str
+    kind: ParkedKind
+
+
+_KINDS: Final = {kind.value: kind for kind in ParkedKind}
+
+
+def parked_key(subject: str, action: str, kind: ParkedKind = ParkedKind.REQUEST) -> bytes:
+    """The record key: `<request id>/<action>` of a parked request."""
+    return f"{subject}/{action}{kind.value}".encode()
+
+
+def split_parked_key(key: bytes) -> ParkedKey:
+    """Take a record key apart. Raises ParkedError for a key that is not of that form."""
     try:
-        request_id, _, action = key.decode().rpartition("/")
+        subject, _, last = key.decode().rpartition("/")
     except UnicodeDecodeError:
         raise ParkedError(f"parked key {key[:60]!r} is not UTF-8") from None
-    if not request_id or not action:
+    if not subject or not last:
         raise ParkedError(f"parked key {key[:60]!r}: expected <request id>/<action>")
-    return request_id, action
+    action, colon, rest = last.partition(":")
+    kind = _KINDS.get(colon + rest)
+    if kind is None:  # of a later version
+        return ParkedKey(subject, last, ParkedKind.REQUEST)
+    return ParkedKey(subject, action, kind)

@@ -123,6 +123,11 @@ class Plan(BaseModel):
         """What an event from outside may be at most."""
         return Limits(self.max_event_bytes, self.max_event_depth, self.max_string_chars, self.max_members)
 
+    @property
+    def cancellable(self) -> tuple[str, ...]:
+        """The actions whose requests can be cancelled."""
+        return tuple(one.name for one in self.actions if EventType.CancelRequestEvent in one.resumed_by)
+
     def action(self, name: str) -> ActionPlan | None:
         """The action of that name, or None."""
         return next((action for action in self.actions if action.name == name), None)

@@ -10,7 +10,8 @@ from pydantic import AfterValidator
 from parkway.schemas.json_form import EventError, short
 from parkway.schemas.topics import ACTION_NAME
 
-_TOKEN: Final = re.compile(rf"({ACTION_NAME.pattern})\.(0|[1-9][0-9]{{0,6}})\.([0-9a-f]{{32}})")
+_SECRET: Final = re.compile(r"[0-9a-f]{32}")
+_TOKEN: Final = re.compile(rf"({ACTION_NAME.pattern})\.(0|[1-9][0-9]{{0,6}})\.({_SECRET.pattern})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +28,7 @@ class Token:
     @classmethod
     def new(cls, action: str, partition: int) -> "Token":
         """A fresh token."""
-        return cls(action, partition, secrets.token_hex(16))
+        return cls(action, partition, new_secret())
 
     @classmethod
     def parse(cls, text: str) -> "Token":
@@ -46,6 +47,16 @@ class Token:
 
     def __repr__(self) -> str:
         return f"Token({self.action}.{self.partition}.…)"
+
+
+def new_secret() -> str:
+    """128 random bits in hex."""
+    return secrets.token_hex(16)
+
+
+def is_secret(text: str) -> bool:
+    """Is it of the form that `new_secret` gives?"""
+    return _SECRET.fullmatch(text) is not None
 
 
 def _checked(text: str) -> str:

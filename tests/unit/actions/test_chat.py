@@ -340,9 +340,11 @@ async def test_a_cancellation_ends_a_parked_chat() -> None:
     action, task = chat_action(lookup_then("done")), new(ask(user_context={"a": 1}))
     effects = await action.handle(task)
     cancel = CancelRequestEvent(request_id=task.event["id"])
-    response = response_of(await action.handle(Task(cancel.to_dict(), task.deadline, parked(task, effects))))
+    resumed = Task(cancel.to_dict(), task.deadline, parked(task, effects))
+    response = response_of(action.cancelled(resumed, "the customer called"))
     assert response.error is not None
     assert response.error.type == "cancelled"
+    assert response.error.message == "the request was cancelled: the customer called"
     assert response.request_id == task.event["id"]
     assert response.user_context == {"a": 1}
     assert response.error.usage == {"promptTokens": 10, "completionTokens": 3}

@@ -30,7 +30,7 @@ def test_plan(support):
     assert plan.agent == "design_example:Support"
     assert [action.name for action in plan.actions] == ["triage", "answer", "chat", "tool"]
     assert plan.action("triage").triggers == ("type == 'ticket' && (amount > 100)",)
-    assert plan.action("chat").resumed_by == ("_tool_response_event",)
+    assert plan.action("chat").resumed_by == ("_tool_response_event", "_cancel_request_event")
     assert plan.action("chat").answers == ("_chat_request_event",)
     assert plan.action("tool").answers == ("_tool_request_event",)
     assert plan.accepts == (*DEFAULT_ACCEPTS, "ticket")

@@ -19,9 +19,10 @@ PLAN = Plan(
         ActionPlan(
             name="chat",
             triggers=("_chat_request_event",),
-            resumed_by=("_tool_response_event",),
+            resumed_by=("_tool_response_event", "_cancel_request_event"),
             answers=("_chat_request_event",),
         ),
+        ActionPlan(name="watch", triggers=("_cancel_request_event",)),
     ),
 )
 
@@ -39,7 +40,7 @@ def inside(body: dict[str, Any], **headers: str) -> Incoming:
 
 
 def route(record: Incoming, **changes: Any) -> list[Record]:
-    return Routing(PLAN.model_copy(update=changes), TOPICS).route(record)
+    return Routing(PLAN.model_copy(update=changes), TOPICS, partitions=8).route(record)
 
 
 def topics_of(records: list[Record]) -> list[str]:
@@ -177,3 +178,64 @@ def test_a_request_for_a_parked_one_goes_where_no_new_work_is_in_front_of_it() -
     assert topics_of(route(inside(request))) == ["action.chat"]
     assert topics_of(route(outside(request, parkway_parent="r/chat"))) == ["action.chat"]
     assert topics_of(route(inside({"type": "ticket", "attributes": {}}, parkway_parent="r/chat"))) == ["action.triage"]
+
+
+SECRET = "0123456789abcdef" * 2
+
+
+def cancellation(**attributes: Any) -> dict[str, Any]:
+    return {"type": "_cancel_request_event", "id": "c", "attributes": attributes}
+
+
+def test_a_token_leads_a_cancellation_from_outside_to_its_partition() -> None:
+    (record,) = route(outside(cancellation(token=f"chat.7.{SECRET}")))
+    assert (record.topic, record.partition) == ("ns.resume.chat", 7)
+    assert dict(record.headers)["parkway-external"] == b"1"
+    assert json.loads(record.value)["attributes"]["token"].endswith(SECRET)
+
+
+@pytest.mark.parametrize(
+    ("attributes", "said"),
+    [
+        ({"request_id": "r"}, "needs the cancel token"),
+        ({"request_id": "r", "action": "chat", "token": None}, "needs the cancel token"),
+        ({"token": 7}, "a string"),
+        ({"token": "chat.1.short"}, "expected a token"),
+        ({"token": f"triage.1.{SECRET}"}, "'triage' has no requests that can be cancelled (the plan's: chat)"),
+        ({"token": f"chat.8.{SECRET}"}, "partition 8, the topics have 8"),
+    ],
+)
+def test_a_cancellation_from_outside_that_leads_nowhere_is_refused(attributes: dict[str, Any], said: str) -> None:
+    routing = Routing(PLAN, TOPICS, partitions=8)
+    (dead,) = routing.route(outside(cancellation(**attributes)))
+    assert (dead.topic, reason(dead)) == ("ns.dlq", "bad_token")
+    assert said in dict(dead.headers)["parkway-error-message"].decode()
+
+
+def test_cancellations_are_forbidden_where_nothing_can_be_cancelled() -> None:
+    (dead,) = route(outside(cancellation(token=f"chat.7.{SECRET}")), actions=PLAN.actions[:1])
+    assert reason(dead) == "forbidden_type"
+
+
+def test_a_cancellation_from_inside_goes_by_request_id_and_action_in_its_own_partition() -> None:
+    record = inside(cancellation(request_id="r", action="chat"))
+    fired, cancelled = route(record)
+    assert [(one.topic, one.partition) for one in (fired, cancelled)] == [("ns.action.watch", 2), ("ns.resume.chat", 2)]
+    assert cancelled.value is record.value
+    assert topics_of(route(inside(cancellation(request_id="r")))) == ["action.watch", "resume.chat"]
+    (dead,) = route(inside(cancellation(request_id="r", action="triage")))
+    assert reason(dead) == "no_action"
+
+
+def test_a_cancellation_passes_the_hop_limit() -> None:
+    records = route(inside(cancellation(request_id="r"), parkway_hops="5000"))
+    assert topics_of(records) == ["action.watch", "resume.chat"]
+
+
+def test_the_secret_of_a_cancel_token_is_kept_when_it_is_one() -> None:
+    request = {"type": "_chat_request_event", "attributes": {"model": "m", "messages": []}}
+    (record,) = route(outside(request, parkway_cancel_secret=SECRET))
+    assert dict(record.headers)["parkway-cancel-secret"] == SECRET.encode()
+    for wrong in (SECRET.upper(), SECRET[1:], "chat.7." + SECRET):
+        (dead,) = route(outside(request, parkway_cancel_secret=wrong))
+        assert reason(dead) == "invalid_header"

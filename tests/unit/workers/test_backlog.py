@@ -36,9 +36,13 @@ class Bench:
         self.woken = asyncio.Event()
         self.clock = Clock()
         self.open = 0
-        self.partition: Any = SimpleNamespace(behind_key={})
-        self.assignment: Any = SimpleNamespace(partitions={0: self.partition}, open_requests=lambda: self.open)
-        action: Any = SimpleNamespace(limiter=lambda task: self.limiters.get(task.event.get("limit")))
+        self.partition: Any = SimpleNamespace(caught_up=lambda: True, behind_key={})
+        self.assignment: Any = SimpleNamespace(
+            caught_up=lambda: True, partitions={0: self.partition}, open_requests=lambda: self.open
+        )
+        action: Any = SimpleNamespace(
+            caught_up=lambda: True, limiter=lambda task: self.limiters.get(task.event.get("limit"))
+        )
         lines = Lines(self.woken.set)
         self.backlog = Backlog(action, Queues(by_key=by_key), lines, concurrency=1, max_open=max_open)
         self.backlog._back_off = BackOff(self.clock)

@@ -1,4 +1,4 @@
-from parkway.workers.kept import KEPT_SECONDS, KeptIndexes
+from parkway.workers.kept import KEPT_SECONDS, Kept, KeptIndexes
 from parkway.workers.parked import Entry, Origin
 
 
@@ -17,7 +17,7 @@ class Clock:
 def test_an_index_is_kept_for_a_minute() -> None:
     clock = Clock()
     kept = KeptIndexes("chat", 1_000_000, clock)
-    kept.keep(0, entries(3), 17)
+    kept.keep(0, Kept(entries(3), 17))
     clock.now += KEPT_SECONDS - 0.1
     assert kept.of([0, 1])[0].upto == 17
     assert set(kept.of([0])[0].entries) == {"r0", "r1", "r2"}
@@ -29,9 +29,9 @@ def test_an_index_is_kept_for_a_minute() -> None:
 def test_the_newest_state_of_a_partition_counts_and_its_minute_begins_anew() -> None:
     clock = Clock()
     kept = KeptIndexes("chat", 1_000_000, clock)
-    kept.keep(0, entries(3), 17)
+    kept.keep(0, Kept(entries(3), 17))
     clock.now += KEPT_SECONDS - 1
-    kept.keep(0, entries(1), 20)
+    kept.keep(0, Kept(entries(1), 20))
     clock.now += 2
     assert kept.of([0])[0].upto == 20
     assert len(kept.of([0])[0].entries) == 1
@@ -40,15 +40,15 @@ def test_the_newest_state_of_a_partition_counts_and_its_minute_begins_anew() -> 
 def test_what_is_kept_is_bounded_and_the_oldest_goes_first() -> None:
     kept = KeptIndexes("chat", 1_000_000, Clock())
     for partition in range(3):
-        kept.keep(partition, entries(200), 17)
+        kept.keep(partition, Kept(entries(200), 17))
     assert set(kept.of(range(3))) == {1, 2}
-    kept.keep(3, entries(1000), 17)  # more than may be kept at all
+    kept.keep(3, Kept(entries(1000), 17))  # more than may be kept at all
     assert kept.of(range(4)) == {}
 
 
 def test_what_an_assignment_has_taken_over_is_forgotten() -> None:
     kept = KeptIndexes("chat", 1_000_000, Clock())
-    kept.keep(0, entries(1), 1)
-    kept.keep(1, entries(1), 1)
+    kept.keep(0, Kept(entries(1), 1))
+    kept.keep(1, Kept(entries(1), 1))
     kept.forget([0])
     assert set(kept.of([0, 1])) == {1}

@@ -88,3 +88,63 @@ def test_the_sweep_sees_free_entries_only(index: ParkedIndex) -> None:
     assert list(index.overdue(1_000)) == []
     index.committed("r")
     assert list(index.overdue(1_000)) == ["r"]
+
+
+SECRET = "0" * 31 + "1"
+WITH_SECRET = Origin("ns.action.chat", 0, 7, "hash", SECRET)
+
+
+def test_a_token_finds_its_request_from_the_first_call_to_the_end() -> None:
+    index = ParkedIndex()
+    index.start("r", WITH_SECRET)
+    assert index.of_secret(SECRET) == "r"
+    assert index.secret_of("r") == SECRET
+    index.begin("r", Entry(b"{}", "t1", 1_000, WITH_SECRET))
+    index.committed("r")
+    assert index.of_secret(SECRET) == "r"
+    index.claim("r")
+    index.begin("r", None)
+    index.committed("r")
+    assert index.of_secret(SECRET) is None
+    assert index.has_ended(None, SECRET)
+    assert index.has_ended("r", None)
+
+
+def test_a_token_that_is_made_when_the_request_is_parked_is_unknown_after_an_abort() -> None:
+    index = ParkedIndex()
+    index.start("r", ORIGIN)
+    for _ in range(2):
+        index.begin("r", Entry(b"{}", "t1", 1_000, WITH_SECRET))
+        assert index.of_secret(SECRET) == "r"
+        index.aborted("r")
+        assert index.of_secret(SECRET) is None
+    index.begin("r", None)
+    index.committed("r")
+    assert index.has_ended("r", None)
+
+
+def test_a_restored_entry_is_found_by_its_token() -> None:
+    index = ParkedIndex()
+    index.load("r", Entry(b"{}", "t1", 1_000, WITH_SECRET))
+    assert index.of_secret(SECRET) == "r"
+
+
+def test_a_request_that_begins_again_has_not_ended(index: ParkedIndex) -> None:
+    index.claim("r")
+    index.begin("r", None)
+    index.committed("r")
+    assert index.has_ended("r", None)
+    index.start("r", ORIGIN)
+    assert not index.has_ended("r", None)
+    assert not index.has_ended("other", None)
+
+
+def test_the_memory_of_ends_is_bounded() -> None:
+    index = ParkedIndex()
+    for number in range(3_000):
+        index.start(str(number), ORIGIN)
+        index.begin(str(number), None)
+        index.committed(str(number))
+    assert index.has_ended("2999", None)
+    assert not index.has_ended("0", None)
+    assert index.open_requests == 0

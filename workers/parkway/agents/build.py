@@ -45,12 +45,17 @@ def _built_in_actions(definition: Definition) -> list[ActionPlan]:
                 name="chat",
                 triggers=(EventType.ChatRequestEvent,),
                 # Without tools as well: a chat that was parked before they were removed must still end.
-                resumed_by=(EventType.ToolResponseEvent,),
+                resumed_by=(EventType.ToolResponseEvent, EventType.CancelRequestEvent),
                 answers=(EventType.ChatRequestEvent,),
             )
         )
     if definition.tools:
         actions.append(
-            ActionPlan(name="tool", triggers=(EventType.ToolRequestEvent,), answers=(EventType.ToolRequestEvent,))
+            ActionPlan(
+                name="tool",
+                triggers=(EventType.ToolRequestEvent,),
+                resumed_by=(EventType.CancelRequestEvent,),  # it parks nothing, but what it runs can be cancelled
+                answers=(EventType.ToolRequestEvent,),
+            )
         )
     return actions

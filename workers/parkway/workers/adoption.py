@@ -17,9 +17,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from parkway.workers.assignment import Assignment, Partition
-from parkway.workers.parked import Origin, Verdict
+from parkway.workers.parked import Verdict
 from parkway.workers.restore import Restored
-from parkway.workers.results import request_hash
+from parkway.workers.results import origin_of
 from parkway.workers.work import Epoch, Result, Work
 
 
@@ -57,9 +57,13 @@ class Carried:
         return True
 
     def carry_results(self, results: Iterable[Result]) -> None:
-        """Finished and not committed. What no handler was asked for is decided again instead: it costs nothing."""
+        """Finished and not committed. What no handler was asked for is decided again instead: it costs nothing.
+
+        So are cancellations: the record whose handler one has stopped ends with it, or runs again with it.
+        """
         for result in results:
-            if result.work is not None and result.task is not None:
+            cancellation = result.cancels is not None or result.forgets
+            if result.work is not None and result.task is not None and not cancellation:
                 self._finished[result.work] = result
 
     def drop(self, partitions: set[int] | None = None) -> int:
@@ -104,6 +108,4 @@ def _claim_again(work: Work, partition: Partition) -> bool:
     assert work.request_id is not None
     if work.started_from is not None:
         return partition.parked.claim(work.request_id) is not None
-    record = work.record
-    origin = Origin(record.topic, record.partition, record.offset, request_hash(record))
-    return partition.parked.start(work.request_id, origin) is Verdict.NEW
+    return partition.parked.start(work.request_id, origin_of(work.record)) is Verdict.NEW

@@ -3,6 +3,7 @@
 import time
 from collections import deque
 from collections.abc import Iterable, Mapping
+from typing import Final
 
 from confluent_kafka import TopicPartition
 
@@ -10,8 +11,11 @@ from parkway.schemas.topics import Topics
 from parkway.workers.completion import Completion
 from parkway.workers.kept import Kept
 from parkway.workers.parked import ParkedIndex
+from parkway.workers.remembered import Remembered
 from parkway.workers.restore import Restored
 from parkway.workers.work import Epoch, Lane, Result, Work
+
+CATCH_UP_SECONDS: Final = 3.0
 
 
 class Partition:
@@ -22,12 +26,14 @@ class Partition:
         self.parked = ParkedIndex()
         for request_id, entry in restored.entries.items():
             self.parked.load(request_id, entry)
+        self.remembered = Remembered(restored.cancellations)
         self.behind_key: dict[bytes, deque[Work]] = {}  # a key that is busy, and the records behind it
-        self.behind_commit: dict[str, list[Work]] = {}  # responses that met a committing entry
+        self.behind_commit: dict[str, list[Work]] = {}  # continuations that wait for the outcome of a result
         names = {Lane.NEW: topics.action(action), Lane.RESUME: topics.resume(action)}
         self._lanes = {lane: (names[lane], completion) for lane, completion in restored.lanes.items()}
         self._committed = {lane: completion.watermark for lane, (_, completion) in self._lanes.items()}
         self._sent = dict(self._committed)  # by the newest transaction
+        self._resume_end = restored.resume_end
         self._transactions = restored.number
         self._parked_upto = restored.parked_upto
         self._was_broken = bool(restored.broken)
@@ -38,6 +44,10 @@ class Partition:
     def places(self) -> list[tuple[str, int]]:
         """Its topics, as (topic, partition)."""
         return [(topic, self.number) for topic, _ in self._lanes.values()]
+
+    def is_behind(self) -> bool:
+        """Are there continuations from before the restore that were not taken yet?"""
+        return Lane.RESUME in self._lanes and self.completion(Lane.RESUME).next < self._resume_end
 
     def behind(self, ends: Mapping[tuple[str, int], int]) -> int:
         """Records in hand, and those up to these ends of its topics that are not taken. From any thread."""
@@ -53,9 +63,11 @@ class Partition:
 
     def kept(self) -> Kept | None:
         """What may be kept of the parked index after the assignment; None when it is not exact."""
-        entries = self.parked.committed_entries()
+        entries, cancellations = self.parked.committed_entries(), self.remembered.committed()
         # What was broken is not in the index: it is read again, unless its tombstone has taken its place.
-        return Kept(entries, self._parked_upto) if entries is not None and not self._was_broken else None
+        if entries is None or cancellations is None or self._was_broken:
+            return None
+        return Kept(entries, self._parked_upto, cancellations)
 
     def moved_without_work(self) -> bool:
         """Has the position passed control records that no transaction has committed yet?"""
@@ -92,6 +104,18 @@ class Assignment:
     def __init__(self, epoch: Epoch, partitions: Mapping[int, Partition]) -> None:
         self.epoch = epoch
         self.partitions = dict(partitions)
+        self._began = time.monotonic()
+        self._caught_up = False
+
+    def caught_up(self) -> bool:
+        """May new work start? What was cancelled before this owner came must not begin, if it can be helped.
+
+        Not for long: the open transaction of a router that died may hold back the end of `resume`.
+        """
+        if not self._caught_up:
+            late = time.monotonic() - self._began >= CATCH_UP_SECONDS
+            self._caught_up = late or not any(one.is_behind() for one in self.partitions.values())
+        return self._caught_up
 
     def parked(self) -> int:
         """Requests that wait for a continuation."""
@@ -125,6 +149,7 @@ def completed_offsets(results: Iterable[Result]) -> dict[int, dict[Lane, set[int
     completed: dict[int, dict[Lane, set[int]]] = {}
     for result in results:
         lanes = completed.setdefault(result.partition, {})
-        if result.work is not None:
-            lanes.setdefault(result.work.lane, set()).add(result.work.record.offset)
+        for work in (result.work, result.cancels):
+            if work is not None:
+                lanes.setdefault(work.lane, set()).add(work.record.offset)
     return completed

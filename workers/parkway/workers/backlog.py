@@ -32,7 +32,7 @@ class Backlog:
     Works behind a busy key or in back-off have a larger bound of their own: a key that fails stops no others.
     """
 
-    def __init__(self, action: Action, queues: Queues, lines: Lines, *, concurrency: int, max_open: int) -> None:
+    def __init__(self, action: Action, queues: Queues, lines: Lines, *, concurrency: int, max_open: int | None) -> None:
         self._action = action
         self._queues = queues
         self._lines = lines
@@ -60,7 +60,7 @@ class Backlog:
 
     def next(self, assignment: Assignment) -> Work | Start | None:
         """A work to dispatch, or one to start; None when nothing may."""
-        new_work = assignment.open_requests() - self._lines.waiting(Lane.NEW) < self._max_open
+        new_work = self._may_start_new(assignment)
         due = self._back_off.due()
         if due is not None and (start := self.admit(due)) is not None:
             return start
@@ -69,6 +69,11 @@ class Backlog:
         if permitted is not None:
             return Start(*permitted)
         return self._queues.next(assignment, new_work=new_work)
+
+    def _may_start_new(self, assignment: Assignment) -> bool:
+        if not assignment.caught_up():
+            return False
+        return self._max_open is None or assignment.open_requests() - self._lines.waiting(Lane.NEW) < self._max_open
 
     def admit(self, held: Held) -> Start | None:
         """It may start at once, or joins the line of its limiter."""

@@ -3,25 +3,25 @@
 Used on the event loop only.
 """
 
-import time
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from parkway.runtime import metrics
 from parkway.runtime.codec import EventCodec
-from parkway.runtime.logs import get_logger
 from parkway.runtime.records import Incoming
 from parkway.runtime.settings import Settings
 from parkway.schemas import headers, jsonio
 from parkway.schemas.errors import DlqReason
+from parkway.schemas.event_types import EventType
 from parkway.schemas.format_error import FormatError
 from parkway.schemas.plan import ActionPlan
 from parkway.workers.assignment import Partition
+from parkway.workers.cancellations import Cancellations
 from parkway.workers.effects import Action, Task
 from parkway.workers.limiter import Permit
-from parkway.workers.parked import Origin, Verdict
-from parkway.workers.results import ResultBuilder, request_hash
+from parkway.workers.parked import Verdict
+from parkway.workers.results import ResultBuilder, origin_of
+from parkway.workers.times import now_ms
 from parkway.workers.work import Held, Lane, Result, Work
 
 
@@ -29,14 +29,20 @@ class Dispatcher:
     """Decides for one action. A claim that a decision takes is given back by its result."""
 
     def __init__(
-        self, settings: Settings, plan: ActionPlan, action: Action, builder: ResultBuilder, codec: EventCodec
+        self,
+        settings: Settings,
+        plan: ActionPlan,
+        action: Action,
+        builder: ResultBuilder,
+        codec: EventCodec,
+        cancellations: Cancellations,
     ) -> None:
         self._default_deadline_ms = int(settings.request_deadline * 1000)
         self._plan = plan
         self._action = action
         self._builder = builder
         self._codec = codec
-        self._log = get_logger("worker").bind(action=action.name)
+        self._cancellations = cancellations
 
     def decide(self, partition: Partition, work: Work) -> Task | Result | None:
         """A task to run, a result to commit, or None: the work waits for the outcome of a transaction."""
@@ -46,6 +52,8 @@ class Dispatcher:
             return self._builder.dead(work, DlqReason.INVALID_JSON, str(error))
         if not isinstance(work.event.get("id"), str):
             return self._builder.dead(work, DlqReason.INVALID_EVENT, "id: expected a string")
+        if work.lane is Lane.RESUME and work.event.get("type") == EventType.CancelRequestEvent:
+            return self._cancellations.decide(partition, work)
         if work.lane is Lane.RESUME and work.event.get("type") not in self._plan.answers:
             return self._continuation(partition, work)
         if self._plan.parks:
@@ -70,14 +78,12 @@ class Dispatcher:
     def _request(self, partition: Partition, work: Work) -> Task | Result:
         """One end per request: an id that is in flight or parked is not started a second time."""
         request_id: str = work.event["id"]
-        record = work.record
-        origin = Origin(record.topic, record.partition, record.offset, request_hash(record))
-        verdict = partition.parked.start(request_id, origin)
+        verdict = partition.parked.start(request_id, origin_of(work.record))
         if verdict is Verdict.NEW:
             work.request_id = request_id
-            return self._new_work(work)
+            return self._cancellations.at_once(partition, work) or self._new_work(work)
         if verdict is Verdict.REPEAT:
-            return self._ignored(work, "repeated_request")
+            return self._builder.ignored(work, "repeated_request")
         message = f"request id {request_id!r} is in use by another request of this partition"
         return self._builder.dead(work, DlqReason.DUPLICATE_REQUEST_ID, message)
 
@@ -86,13 +92,13 @@ class Dispatcher:
         waits_for = attributes.get("request_id") if isinstance(attributes, dict) else None
         request_id = partition.parked.waiting_for(str(waits_for))
         if request_id is None:
-            return self._ignored(work, "nobody_waits")
+            return self._builder.ignored(work, "nobody_waits")
         if partition.parked.is_committing(request_id):
             partition.behind_commit.setdefault(request_id, []).append(work)
             return None
         entry = partition.parked.claim(request_id)
         if entry is None:
-            return self._ignored(work, "claimed")
+            return self._builder.ignored(work, "claimed")
         work.request_id, work.started_from = request_id, entry.value
         parked = entry.record()
         return Task(work.event, parked.deadline, parked, work.record.key, asked_deadline=parked.deadline)
@@ -109,16 +115,7 @@ class Dispatcher:
             since=tried.since * 1000 if tried is not None else now,
         )
 
-    def _ignored(self, work: Work, reason: str) -> Result:
-        metrics.IGNORED.labels(self._action.name, reason).inc()
-        self._log.info("record_ignored", reason=reason, origin=place(work.record))
-        return Result(work.epoch, work.partition, work)
-
 
 def place(record: Incoming) -> str:
     """`topic/partition/offset`, for logs."""
     return f"{record.topic}/{record.partition}/{record.offset}"
-
-
-def now_ms() -> int:
-    return time.time_ns() // 1_000_000

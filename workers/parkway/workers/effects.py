@@ -113,6 +113,13 @@ class Action(Protocol):
         """The failed response (`deadline_exceeded`) of a request whose time is over, parked or not."""
         ...
 
+    def cancelled(self, task: Task, reason: str | None) -> Effects:
+        """The end of a request that was cancelled, parked or not: its failed response (`cancelled`), or nothing.
+
+        `reason` is what the one who cancelled it said. Only actions that a cancellation resumes are asked.
+        """
+        ...
+
     def failed(self, task: Task, error: Exception) -> Effects:
         """The failed response, or the failure, for an exception that `handle` let out (`internal`)."""
         ...

@@ -12,10 +12,11 @@ Used on the event loop only; the entries are never changed.
 
 import time
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from parkway.runtime.logs import get_logger
+from parkway.schemas.parked import ParkedCancellation
 from parkway.workers.parked import Entry
 
 KEPT_SECONDS: Final = 60.0
@@ -28,6 +29,7 @@ class Kept:
 
     entries: Mapping[str, Entry]
     upto: int
+    cancellations: Mapping[bytes, ParkedCancellation] = field(default_factory=dict)
 
 
 class KeptIndexes:
@@ -39,11 +41,11 @@ class KeptIndexes:
         self._kept: dict[int, tuple[float, int, Kept]] = {}  # partition -> since when, bytes; the oldest first
         self._log = get_logger("kept").bind(action=action)
 
-    def keep(self, partition: int, entries: Mapping[str, Entry], upto: int) -> None:
+    def keep(self, partition: int, kept: Kept) -> None:
         """Its assignment has ended; nothing of it is in a transaction any more."""
         self.forget([partition])
-        size = sum(len(entry.value) + _OVERHEAD for entry in entries.values())
-        self._kept[partition] = (self._clock(), size, Kept(entries, upto))
+        size = sum(len(entry.value) + _OVERHEAD for entry in kept.entries.values())
+        self._kept[partition] = (self._clock(), size, kept)
         while self.bytes() > self._largest:
             oldest = next(iter(self._kept))
             self._log.info("index_not_kept", partition=oldest, reason="kept_bytes", bytes=self._kept[oldest][1])

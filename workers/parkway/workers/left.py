@@ -18,7 +18,7 @@ from parkway.runtime.log_offsets import high_watermarks, log_beginnings
 from parkway.runtime.log_reader import LogReadError, Place, read_up_to
 from parkway.runtime.settings import Settings
 from parkway.runtime.topology import cluster, topic_ids
-from parkway.schemas.parked import ParkedError, split_parked_key
+from parkway.schemas.parked import ParkedError, ParkedKind, split_parked_key
 from parkway.schemas.plan import ActionPlan
 from parkway.workers.completion import Completion
 
@@ -104,9 +104,10 @@ def _parked(settings: Settings, admin: AdminClient, places: Sequence[Place], act
     for message in read_up_to(settings, f"{settings.namespace}.left", beginnings, ends, _READ_SECONDS):
         key = message.key() or b""
         try:
-            keys = live.get(split_parked_key(key)[1])
+            _, action, kind = split_parked_key(key)
         except ParkedError:
             continue  # nobody's
+        keys = live.get(action) if kind is ParkedKind.REQUEST else None
         if keys is not None and message.value() is None:
             keys.discard(key)
         elif keys is not None:

@@ -27,7 +27,7 @@ from parkway.runtime.group_offsets import GroupOffsets
 from parkway.runtime.log_offsets import high_watermarks, log_beginnings
 from parkway.runtime.logs import get_logger
 from parkway.runtime.settings import Settings
-from parkway.schemas.parked import ParkedError, ParkedRecord, split_parked_key
+from parkway.schemas.parked import ParkedCancellation, ParkedError, ParkedKind, ParkedRecord, split_parked_key
 from parkway.workers.completion import CommittedMap, Completion
 from parkway.workers.kept import Kept
 from parkway.workers.parked import Entry
@@ -61,9 +61,11 @@ class Restored:
     stamps: dict[Lane, str]  # of the committed maps
     number: int  # of the newest of them
     entries: dict[str, Entry] = field(default_factory=dict)
+    cancellations: dict[bytes, ParkedCancellation] = field(default_factory=dict)  # of requests that have not come
     broken: list[BrokenEntry] = field(default_factory=list)
     parked_from: int = 0  # where reading of `parked` began
     parked_upto: int = 0  # what lies below this offset is in `entries`
+    resume_end: int = 0  # where `resume` ended when this was read
 
 
 class Restorer:
@@ -114,7 +116,7 @@ class Restorer:
             if topic is not None
             for partition in partitions
         ]
-        found = self._stable_offsets(wanted, cancelled) if wanted else {}
+        found, ends = self._stable_offsets(wanted, cancelled) if wanted else ({}, {})
         restored = {}
         for partition in partitions:
             lanes = {Lane.NEW: self._completion(*found[action_topic, partition])}
@@ -125,13 +127,17 @@ class Restorer:
                 {lane: completion for lane, (completion, _) in lanes.items()},
                 {lane: committed.stamp for lane, committed in maps.items()},
                 max((committed.number for committed in maps.values()), default=0),
+                resume_end=ends[resume_topic, partition] if resume_topic is not None else 0,
             )
         return restored
 
     def _stable_offsets(
         self, wanted: list[TopicPartition], cancelled: threading.Event
-    ) -> dict[tuple[str, int], tuple[TopicPartition, int]]:
-        """Committed offsets with the log's beginnings; both are the same where nothing (usable) is committed."""
+    ) -> tuple[dict[tuple[str, int], tuple[TopicPartition, int]], dict[tuple[str, int], int]]:
+        """Committed offsets with the log's beginnings, and its ends.
+
+        Offset and beginning are the same where nothing (usable) is committed.
+        """
         committed = _until_answered(lambda: self._offsets.committed(wanted, _ASK_SECONDS), cancelled)
         places = [(one.topic, one.partition) for one in committed]
         beginnings = _until_answered(lambda: log_beginnings(self._admin, places), cancelled)
@@ -147,7 +153,7 @@ class Restorer:
             if one.offset < 0 or one.offset > end:
                 one = TopicPartition(one.topic, one.partition, beginning)  # noqa: PLW2901
             found[place] = (one, beginning)
-        return found
+        return found, ends
 
     def _warn_outside(self, committed: TopicPartition, beginning: int, end: int, consequence: str) -> None:
         self._log.warning(
@@ -223,11 +229,16 @@ class Restorer:
         key, value = message.key() or b"", message.value()
         here = restored[partition]
         try:
-            request_id, action = split_parked_key(key)
+            request_id, action, kind = split_parked_key(key)
             if action != self._action:
                 return
-            here.entries.pop(request_id, None)
             here.broken = [broken for broken in here.broken if broken.key != key]
+            if kind is not ParkedKind.REQUEST:
+                here.cancellations.pop(key, None)
+                if value is not None:
+                    here.cancellations[key] = ParkedCancellation.from_json(value)
+                return
+            here.entries.pop(request_id, None)
             if value is not None:
                 here.entries[request_id] = _entry(request_id, value)
         except ParkedError as failure:
@@ -239,6 +250,7 @@ def _start_from(restored: Restored, kept: Kept | None, end: int) -> None:
     restored.parked_upto = end
     if kept is not None and kept.upto <= end:  # else it is not the log that it was
         restored.entries = dict(kept.entries)
+        restored.cancellations = dict(kept.cancellations)
         restored.parked_from = kept.upto
 
 

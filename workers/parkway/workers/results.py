@@ -2,20 +2,24 @@
 
 import base64
 import hashlib
+from collections.abc import Iterable
 from dataclasses import replace
 
+from parkway.runtime import metrics
 from parkway.runtime.codec import EventCodec
+from parkway.runtime.logs import get_logger
 from parkway.runtime.records import Incoming, Record
 from parkway.runtime.settings import Settings
 from parkway.schemas import headers
 from parkway.schemas.errors import DlqReason
-from parkway.schemas.event_types import REQUEST_TYPES
-from parkway.schemas.events import Event
-from parkway.schemas.parked import ParkedRecord, parked_key
+from parkway.schemas.event_types import REQUEST_TYPES, EventType
+from parkway.schemas.events import CancelRequestEvent, Event
+from parkway.schemas.parked import ParkedCancellation, ParkedRecord, parked_key
 from parkway.schemas.plan import Plan
+from parkway.schemas.tokens import Token, is_secret, new_secret
 from parkway.workers.effects import Action, Effects, Failure, Park, ParkedTooLargeError, Task, UndeliverableError
 from parkway.workers.outbox import Cause, Outbox
-from parkway.workers.parked import Entry
+from parkway.workers.parked import Entry, Origin
 from parkway.workers.restore import BrokenEntry
 from parkway.workers.work import Epoch, Result, Work
 
@@ -24,6 +28,17 @@ def request_hash(record: Incoming) -> str:
     """A hash of what a request asks: its body and where the answer goes."""
     reply_to = headers.as_dict(record.headers).get(headers.REPLY_TO, b"")
     return hashlib.sha256(reply_to + b"\0" + (record.value or b"")).hexdigest()[:32]
+
+
+def cancel_secret(record: Incoming) -> str | None:
+    """What the requester chose as the secret of its cancel token."""
+    secret = headers.as_dict(record.headers).get(headers.CANCEL_SECRET, b"").decode("utf-8", "replace")
+    return secret if is_secret(secret) else None
+
+
+def origin_of(record: Incoming) -> Origin:
+    """What the index keeps of a request's record."""
+    return Origin(record.topic, record.partition, record.offset, request_hash(record), cancel_secret(record))
 
 
 class ResultBuilder:
@@ -36,6 +51,13 @@ class ResultBuilder:
         self._outbox = Outbox(
             settings.topics, action.name, codec, route_external_responses=plan.route_external_responses
         )
+        self._tools = _cancellable_tools(plan)
+        self._log = get_logger("worker").bind(action=action.name)
+
+    @property
+    def build(self) -> str:
+        """The plan's, which every parked record carries."""
+        return self._plan.build
 
     def handled(self, work: Work, task: Task, effects: Effects) -> Result:
         """What a handler gave back for a record."""
@@ -52,9 +74,41 @@ class ResultBuilder:
     def swept(self, epoch: Epoch, partition: int, request_id: str, task: Task) -> Result:
         """The end of a parked request whose time is over."""
         assert task.parked is not None
-        result = Result(epoch, partition, None, task)
+        result = Result(epoch, partition, None, task, abandons=task.parked.waits_for)
         self._fill(result, self._cause(result, task), self._action.expired(task), request_id)
         return result
+
+    def cancelled(
+        self, work: Work, task: Task, reason: str | None, *, cancels: Work | None = None, forgets: Iterable[bytes] = ()
+    ) -> Result:
+        """The end of a request by a cancellation.
+
+        `work` is the cancellation, and `cancels` the record whose handler it has stopped, if one ran; or it is the
+        request itself, which a remembered cancellation (`forgets`) was waiting for.
+        """
+        result = Result(work.epoch, work.partition, work, task, cancels, tuple(forgets))
+        if task.parked is not None and cancels is None:
+            result.abandons = task.parked.waits_for
+        self._fill(result, self._cause(result, task), self._action.cancelled(task, reason), work.request_id)
+        return result
+
+    def remembered(self, work: Work, key: bytes, cancellation: ParkedCancellation) -> Result:
+        """A cancellation whose request has not come yet."""
+        result = Result(work.epoch, work.partition, work)
+        result.records = [self._outbox.parked(work.partition, key, cancellation.to_json())]
+        return result
+
+    def forgotten(self, epoch: Epoch, partition: int, key: bytes) -> Result:
+        """The end of a remembered cancellation whose request has not come in time."""
+        return Result(epoch, partition, None, records=[self._outbox.parked(partition, key, None)])
+
+    def ignored(self, work: Work, reason: str) -> Result:
+        """A record that is completed without effect."""
+        record = work.record
+        metrics.IGNORED.labels(self._action.name, reason).inc()
+        origin = f"{record.topic}/{record.partition}/{record.offset}"
+        self._log.info("record_ignored", reason=reason, origin=origin)
+        return Result(work.epoch, work.partition, work)
 
     def dead(self, work: Work, reason: DlqReason, message: str, task: Task | None = None) -> Result:
         """A record that no handler can take, or whose failure could not be written."""
@@ -94,7 +148,8 @@ class ResultBuilder:
             cause = replace(self._cause(result, task), reply_to=None)
             self._fill(result, cause, self._action.failed(task, UndeliverableError(message)), request_id)
             return True
-        record = work.record if work is not None else self._parked_record(result)
+        source = result.cancels or work
+        record = source.record if source is not None else self._parked_record(result)
         if record is None or result.refusals > 3:
             return False
         if result.refusals == 3:
@@ -108,7 +163,7 @@ class ResultBuilder:
             event = result.work.event if result.work is not None else task.event
             cause = Cause.of_parked(task.parked, result.partition, event)
         else:
-            cause = Cause.of_record(_record_of(result.work), task.event)
+            cause = Cause.of_record(_record_of(result), task.event)
         span = result.work.traceparent if result.work is not None else None
         return cause.in_span(span) if span is not None else cause
 
@@ -140,30 +195,36 @@ class ResultBuilder:
             record, entry = self._park(result, cause, task, effects.park)
             result.records.append(record)
             result.upsert = (request_id, entry)
-        else:
-            self._end(result, request_id)
+            return
+        self._end(result, request_id)
+        if result.abandons is not None and self._tools is not None:
+            cancel = CancelRequestEvent(request_id=result.abandons, action=self._tools)
+            result.records.append(self._outbox.event(cause, cancel, task.deadline))
 
     def _failure(self, result: Result, failure: Failure) -> Record:
         content = self._settings.capture_content
         message = failure.message if content or failure.plain is None else failure.plain
         return self._outbox.dead_letter(
-            _record_of(result.work), failure.reason, message, failure.attempts, failure.traceback if content else None
+            _record_of(result), failure.reason, message, failure.attempts, failure.traceback if content else None
         )
 
     def _end(self, result: Result, request_id: str | None) -> None:
         if request_id is None:
             return
         result.ends = request_id
-        if result.task is not None and result.task.parked is not None:
+        if result.task is None or result.task.parked is not None:  # without a task nobody knows: better one too many
             key = parked_key(request_id, self._action.name)
             result.records.append(self._outbox.parked(result.partition, key, None))
+        result.records += [self._outbox.parked(result.partition, key, None) for key in result.forgets]
 
     def _park(self, result: Result, cause: Cause, task: Task, park: Park) -> tuple[Record, Entry]:
         if task.parked is not None:
             origin, request, asked = task.parked.origin, task.parked.request, task.parked.request_hash
+            token = task.parked.token or str(Token.new(self._action.name, result.partition))
         else:
-            record = _record_of(result.work)
+            record = _record_of(result)
             origin, request, asked = cause.origin(record), dict(task.event), request_hash(record)
+            token = str(Token(self._action.name, result.partition, cancel_secret(record) or new_secret()))
         parked = ParkedRecord(
             build=self._plan.build,
             action=self._action.name,
@@ -176,6 +237,7 @@ class ResultBuilder:
             pending_calls=park.pending_calls,
             deadline=park.deadline,
             state=dict(park.state),
+            token=token,
         )
         value = parked.to_json()
         if len(value) > self._settings.max_parked_bytes:
@@ -194,6 +256,14 @@ def _deadline(event: Event, effects: Effects, task: Task) -> int | None:
     return task.asked_deadline if event.type in REQUEST_TYPES else None
 
 
-def _record_of(work: Work | None) -> Incoming:
+def _record_of(result: Result) -> Incoming:
+    """The record that is handled: of a cancelled first call the request's, not the cancellation's."""
+    work = result.cancels or result.work
     assert work is not None, "a sweep has no record"
     return work.record
+
+
+def _cancellable_tools(plan: Plan) -> str | None:
+    """The action that runs tools, if cancellations can reach it."""
+    runs = (action.name for action in plan.actions if EventType.ToolRequestEvent in action.answers)
+    return next((name for name in runs if name in plan.cancellable), None)

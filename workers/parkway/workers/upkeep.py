@@ -10,9 +10,9 @@ from typing import Final
 from parkway.runtime.logs import get_logger
 from parkway.workers.assignment import Assignment, Partition
 from parkway.workers.committer import Committer
-from parkway.workers.dispatch import now_ms
 from parkway.workers.effects import Task
 from parkway.workers.results import ResultBuilder
+from parkway.workers.times import now_ms
 from parkway.workers.work import Epoch, Result
 
 _SWEEP_SECONDS: Final = 1.0
@@ -40,6 +40,9 @@ class Upkeep:
             for partition in assignment.partitions.values():
                 for request_id in list(partition.parked.overdue(now_ms())):
                     self._end(assignment.epoch, partition, request_id)
+                for key in list(partition.remembered.overdue(now_ms())):
+                    partition.remembered.forget(key)
+                    self._committer.add(self._builder.forgotten(assignment.epoch, partition.number, key))
 
     async def refresh_for_ever(self) -> None:
         """Commit the offsets again: `resume` is not in the group's subscription, so the broker forgets them."""

@@ -61,13 +61,17 @@ class Result:
     """What one transaction must hold together: records, a change of the parked index, completed offsets.
 
     `work` is None for a sweep and for what has no source record. `task` is what the effects were computed
-    from, for the case that Kafka refuses the records.
+    from, for the case that Kafka refuses the records. `cancels` is the record whose handler a cancellation has
+    stopped: it completes here and only here, or a crash in between would lose its request.
     """
 
     epoch: Epoch
     partition: int
     work: Work | None
     task: Task | None = None
+    cancels: Work | None = None
+    forgets: tuple[bytes, ...] = ()  # keys of remembered cancellations that this result uses up
+    abandons: str | None = None  # the tool request that nobody waits for any more
     records: list[Record] = field(default_factory=list)
     upsert: tuple[str, Entry] | None = None  # request id and its new entry
     ends: str | None = None  # request id that this result ends

@@ -25,13 +25,15 @@ from parkway.runtime.records import Incoming
 from parkway.runtime.settings import Settings
 from parkway.schemas.avro.codec import RegistryUnavailableError
 from parkway.schemas.errors import DlqReason
+from parkway.schemas.event_types import EventType
 from parkway.schemas.plan import ActionPlan
 from parkway.workers.adoption import Carried
-from parkway.workers.assignment import Assignment, Partition, completed_offsets
+from parkway.workers.assignment import CATCH_UP_SECONDS, Assignment, Partition, completed_offsets
 from parkway.workers.backlog import Backlog, Start
+from parkway.workers.cancellations import Cancellations, is_cancellation
 from parkway.workers.committer import Committer
 from parkway.workers.consumers import GroupConsumer, ResumeConsumer
-from parkway.workers.dispatch import Dispatcher, now_ms, place
+from parkway.workers.dispatch import Dispatcher, place
 from parkway.workers.effects import Action, Effects, Task
 from parkway.workers.held import Lines
 from parkway.workers.in_hand import InHand
@@ -44,6 +46,7 @@ from parkway.workers.results import ResultBuilder
 from parkway.workers.share import NOTHING, Share
 from parkway.workers.slots import Slots
 from parkway.workers.spans import describe_end, handling
+from parkway.workers.times import now_ms
 from parkway.workers.upkeep import Upkeep
 from parkway.workers.vitals import Vitals
 from parkway.workers.work import Epoch, Held, Lane, Result, Work
@@ -81,7 +84,9 @@ class Worker:
         self._topics = settings.topics
         self._action = action
         self._builder = builder
-        self._dispatcher = Dispatcher(settings, plan, action, builder, codec)
+        cancellations = Cancellations(settings, action.name, builder.build, builder, self._stop_handler)
+        self._dispatcher = Dispatcher(settings, plan, action, builder, codec, cancellations)
+        parks_requests = any(kind != EventType.CancelRequestEvent for kind in plan.resumed_by)
         self._restorer = restorer
         self._concurrency = concurrency
         self._slots = slots
@@ -97,7 +102,8 @@ class Worker:
             Queues(by_key=order == "key"),
             Lines(self._pump),
             concurrency=concurrency,
-            max_open=settings.max_open,
+            # Tools wait for nobody: only what may be parked is bounded.
+            max_open=settings.max_open if parks_requests else None,
         )
         self._back_off_timer: asyncio.TimerHandle | None = None
         self._running: dict[Work, asyncio.Task[None]] = {}
@@ -196,7 +202,7 @@ class Worker:
         for number, partition in assignment.partitions.items() if assignment is not None else ():
             kept = partition.kept()
             if kept is not None:
-                self._kept.keep(number, kept.entries, kept.upto)
+                self._kept.keep(number, kept)
         asyncio.get_running_loop().call_later(KEPT_SECONDS + 1, self._kept.expire)
 
     def taken(self, epoch: Epoch, lane: Lane, records: Sequence[Incoming]) -> None:
@@ -204,9 +210,14 @@ class Worker:
         if assignment is None:
             return
         for record in records:
-            if assignment.partitions[record.partition].completion(lane).take(record.offset, record.timestamp):
-                work = Work(epoch, lane, record)
-                self._in_hand.add(work)
+            partition = assignment.partitions[record.partition]
+            if not partition.completion(lane).take(record.offset, record.timestamp):
+                continue
+            work = Work(epoch, lane, record)
+            self._in_hand.add(work)
+            if is_cancellation(work):
+                self._cancel(partition, work)
+            else:
                 self._backlog.put(work)
         self._pump()
 
@@ -219,6 +230,7 @@ class Worker:
             partition.completion(lane).advance(position)
             if partition.moved_without_work():  # so that lag can reach zero
                 self._committer.add(Result(epoch, number, None))
+        self._pump()
 
     def crashed(self, error: BaseException) -> None:
         """From a consumer thread that died."""
@@ -227,17 +239,19 @@ class Worker:
     # -- reports of the committer
 
     def committed(self, results: Sequence[Result]) -> None:
-        """Responses that waited for an outcome go on."""
+        """Continuations that waited for an outcome go on."""
         self.vitals.committed(results)
         assignment = self._assignment
         if assignment is not None:
             self._in_hand.completed(completed_offsets(results))
             for result in results:
+                partition = assignment.partitions[result.partition]
                 request_id = result.upsert[0] if result.upsert is not None else result.ends
                 if request_id is not None:
-                    waiting = assignment.partitions[result.partition].behind_commit.pop(request_id, [])
-                    self._backlog.put_first(waiting)
-                partition = assignment.partitions[result.partition]
+                    waiting = partition.behind_commit.pop(request_id, [])
+                    self._backlog.put_first([work for work in waiting if not is_cancellation(work)])
+                    for work in filter(is_cancellation, waiting):
+                        self._cancel(partition, work)
                 if partition.moved_without_work():
                     self._committer.add(Result(assignment.epoch, partition.number, None))
         self._pump()
@@ -280,21 +294,45 @@ class Worker:
     def _may_start(self) -> bool:
         return len(self._running) < self._concurrency and not self._draining and not self._committer.full
 
-    def _dispatch(self, partition: Partition, work: Work) -> None:
+    def _decide(self, partition: Partition, work: Work) -> Task | Result | None:
         try:
-            decision = self._dispatcher.decide(partition, work)
-            start = self._backlog.admit(Held(work, decision)) if isinstance(decision, Task) else None
+            return self._dispatcher.decide(partition, work)
         except RegistryUnavailableError:
             raise  # the record is not to blame
         except Exception as error:
             self._log.exception("record_not_understood", origin=place(work.record))
-            decision, start = self._builder.dead(work, DlqReason.INVALID_EVENT, type(error).__name__), None
-        if start is not None:
-            self._start(partition, start)
-        elif decision is None:
+            return self._builder.dead(work, DlqReason.INVALID_EVENT, type(error).__name__)
+
+    def _cancel(self, partition: Partition, work: Work) -> None:
+        """A cancellation waits for no free handler and behind no key: it may be what frees them."""
+        decision = self._decide(partition, work)
+        if isinstance(decision, Result):
+            self._committer.add(decision)
+
+    def _stop_handler(self, partition: Partition, request_id: str) -> Work | None:
+        """Take a request away from its handler, or from the line for one; what the handler gives back is dropped."""
+        stopped = self._stop_running(partition, request_id) or self._backlog.remove(partition.number, request_id)
+        if stopped is not None:
+            self._backlog.release_key(partition, stopped)
+            self.vitals.handled("cancelled", 0.0)
+        return stopped
+
+    def _stop_running(self, partition: Partition, request_id: str) -> Work | None:
+        for work, running in self._running.items():
+            if work.partition == partition.number and work.request_id == request_id:
+                del self._running[work]
+                running.cancel()
+                return work
+        return None
+
+    def _dispatch(self, partition: Partition, work: Work) -> None:
+        decision = self._decide(partition, work)
+        if decision is None:
             self._backlog.release_key(partition, work)  # it is taken again when it is put back
         elif isinstance(decision, Result):
             self._finish(partition, work, decision)
+        elif (start := self._backlog.admit(Held(work, decision))) is not None:
+            self._start(partition, start)
 
     def _start(self, partition: Partition, start: Start) -> None:
         work = start.held.work
@@ -420,6 +458,7 @@ class Worker:
                 self._committer.add(self._builder.broken(epoch, number, broken))
         self.vitals.taking()
         self._update_wants()
+        asyncio.get_running_loop().call_later(CATCH_UP_SECONDS, self._pump)
         self._group.start_taking(
             epoch, [(number, one.completion(Lane.NEW).next) for number, one in assignment.partitions.items()]
         )

@@ -15,7 +15,6 @@ from parkway.agents.retry import Retry
 from parkway.runtime import metrics
 from parkway.schemas import jsonio
 from parkway.schemas.errors import ErrorType
-from parkway.schemas.event_types import EventType
 from parkway.schemas.events import (
     ChatRequestEvent,
     Event,
@@ -125,6 +124,10 @@ class ChatAction:
             message += f": it waited for the limits of {task.held_up_by}"
         return self._failed(task, ErrorType.DEADLINE_EXCEEDED, message, _tally(task))
 
+    def cancelled(self, task: Task, reason: str | None) -> Effects:
+        message = "the request was cancelled" + (f": {reason}" if reason else "")
+        return self._failed(task, ErrorType.CANCELLED, message, _tally(task))
+
     def failed(self, task: Task, error: Exception) -> Effects:
         if isinstance(error, ParkedTooLargeError):
             return self._failed(task, ErrorType.PARKED_TOO_LARGE, str(error), _tally(task))
@@ -139,8 +142,6 @@ class ChatAction:
 
     def _session(self, task: Task, state: ChatState) -> _Session:
         """Read the request, and the answers that it waited for. Raises ChatError."""
-        if task.event.get("type") == EventType.CancelRequestEvent:
-            raise ChatError(ErrorType.CANCELLED, "the chat request was cancelled")
         request = _read_request(chat_answers.request_of(task))
         chat = self._models.get(request.model)
         if chat is None:

@@ -68,6 +68,10 @@ class ToolAction:
     def expired(self, task: Task) -> Effects:
         return self._all_failed(task, f"the deadline ({task.deadline} ms since 1970) has passed")
 
+    def cancelled(self, task: Task, reason: str | None) -> Effects:  # noqa: ARG002  (the protocol's signature)
+        """Send nothing: nobody waits for the results any more."""
+        return Effects()
+
     def failed(self, task: Task, error: Exception) -> Effects:
         return self._all_failed(task, _describe(error))
 

@@ -78,6 +78,10 @@ class UserAction:
             message += f": it waited for the rate of {task.held_up_by}"
         return _failure(DlqReason.DEADLINE_EXCEEDED, message, task.attempt)
 
+    def cancelled(self, task: Task, reason: str | None) -> Effects:  # noqa: ARG002  (the protocol's signature)
+        """Give the failure of a record that was cancelled: nothing does so yet, since user actions park nothing."""
+        return _failure(DlqReason.ACTION_FAILED, f"cancelled: event {task.event.get('id')!r}")
+
     def failed(self, task: Task, error: Exception) -> Effects:
         """Give the failure for an exception that this class let out."""
         return _action_failed(error, task.attempt)

@@ -1,0 +1,227 @@
+"""`parkway requests cancel`: end a request by its id, wherever it is."""
+
+import time
+from base64 import b64decode
+from dataclasses import dataclass
+from typing import Annotated, Final
+
+import typer
+from confluent_kafka import KafkaError, Message, TopicPartition
+from confluent_kafka.admin import AdminClient
+
+from parkway.cli.durations import parse_duration
+from parkway.cli.options import Bootstrap, KafkaSettings, Namespace, make_settings
+from parkway.cli.parked import describe
+from parkway.cli.parked_topic import ParkedMessage, ends_of, parked_messages, partitions_of
+from parkway.runtime.clients import admin_client, check_consumer_error, manual_consumer, plain_producer
+from parkway.runtime.codec import event_codec
+from parkway.runtime.settings import Settings
+from parkway.runtime.topology import cluster
+from parkway.schemas import headers, jsonio
+from parkway.schemas.errors import ParkwayError
+from parkway.schemas.event_types import EventType
+from parkway.schemas.events import CancelRequestEvent
+from parkway.schemas.parked import ParkedError, ParkedKind, ParkedRecord
+
+app = typer.Typer(no_args_is_help=True, help="Requests on their way: cancel one.")
+
+_ANSWERS: Final = frozenset({EventType.ChatResponseEvent, EventType.DecisionResponseEvent})
+_DELIVERY: Final = 30.0  # seconds
+
+
+class RequestsError(ParkwayError):
+    """A request that cannot be cancelled this way."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Target:
+    """Whom to ask: the partition that a request is parked in, or every partition."""
+
+    partitions: list[int]
+    parked: ParkedMessage | None
+
+    @property
+    def record(self) -> ParkedRecord | None:
+        """The parked record; None when there is none that can be read."""
+        if self.parked is None or self.parked.value is None:
+            return None
+        try:
+            return ParkedRecord.from_json(self.parked.value)
+        except ParkedError:
+            return None
+
+
+@app.callback()
+def _requests() -> None:
+    """Keep `cancel` a word of its own."""
+
+
+@app.command("cancel")
+def cancel(
+    request_id: Annotated[str, typer.Argument(metavar="ID", help="The request's id.")],
+    action: Annotated[str, typer.Option(metavar="NAME", help="The action that answers it.")] = "chat",
+    partition: Annotated[int | None, typer.Option(min=0, help="The request's partition, if you know it.")] = None,
+    reason: Annotated[str | None, typer.Option(metavar="TEXT", help="Stands in the failed response.")] = None,
+    remember: Annotated[
+        str | None,
+        typer.Option(metavar="TIME", help="How long a request may still come that has not yet (the default deadline)."),
+    ] = None,
+    wait: Annotated[str | None, typer.Option(metavar="TIME", help="Wait for the response, at most so long.")] = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    bootstrap_servers: Bootstrap = None,
+    namespace: Namespace = None,
+    kafka: KafkaSettings = None,
+) -> None:
+    """End a request in its failed response `cancelled`: queued, in its first call, parked or running.
+
+    Its tools are cancelled, too. A request that has ended stays as it is. Needs the right to write to <ns>.events.
+    Exit 1 when --wait ends without a response.
+
+    For example:
+
+      parkway requests cancel order-4711 --reason "the customer called" --wait 30s
+
+      parkway requests cancel 7f8b1c52 --partition 3 --yes
+    """
+    settings = make_settings(kafka, bootstrap_servers=bootstrap_servers, namespace=namespace)
+    admin = admin_client(settings, f"{settings.namespace}.requests")
+    seconds = parse_duration(wait, "--wait") if wait is not None else None
+    if seconds is not None and action == "tool":
+        raise RequestsError("--wait: a tool request that is cancelled ends without a response; leave it out")
+    kept = parse_duration(remember, "--remember") if remember is not None else settings.request_deadline
+    target = _find(admin, settings, request_id, action, partition)
+    if not yes:
+        typer.confirm(_question(request_id, action, target), abort=True)
+    waiter = _Waiter(admin, settings, request_id, target.record) if seconds is not None else None
+    try:
+        _send(settings, CancelRequestEvent(request_id=request_id, action=action, reason=reason), target, kept)
+        typer.echo(_done(request_id, action, target, kept))
+        if waiter is not None and seconds is not None:
+            typer.echo(waiter.wait(seconds))
+    finally:
+        if waiter is not None:
+            waiter.close()
+
+
+def _find(admin: AdminClient, settings: Settings, request_id: str, action: str, partition: int | None) -> _Target:
+    topics = settings.topics
+    there = cluster(admin, settings.bootstrap_servers).topics
+    if topics.resume(action) not in there:
+        prefix = topics.resume("")
+        known = ", ".join(sorted(name.removeprefix(prefix) for name in there if name.startswith(prefix)))
+        raise RequestsError(
+            f"--action {action}: no topic {topics.resume(action)}; of namespace {settings.namespace!r} the requests of "
+            f"these can be cancelled: {known or 'none'}"
+        )
+    partitions = partitions_of(admin, settings, topics.events)
+    if partition is not None:
+        if partition not in partitions:
+            raise RequestsError(f"--partition {partition}: {topics.events} has 0 to {len(partitions) - 1}")
+        return _Target([partition], None)
+    parked: ParkedMessage | None = None
+    for message in parked_messages(admin, settings):
+        if message.key == (request_id, action, ParkedKind.REQUEST):
+            parked = message if message.value is not None else None
+    return _Target([parked.partition] if parked is not None else partitions, parked)
+
+
+def _question(request_id: str, action: str, target: _Target) -> str:
+    if target.parked is not None:
+        place = f"parked in partition {target.parked.partition} ({describe(target.parked)})"
+    elif len(target.partitions) == 1:
+        place = f"looked for in partition {target.partitions[0]}"
+    else:
+        place = f"not parked: queued, in its first call, or over; all {len(target.partitions)} partitions are asked"
+    return f"{action} request {request_id!r} is {place}. Cancel it?"
+
+
+def _done(request_id: str, action: str, target: _Target, kept: float) -> str:
+    if target.parked is not None:
+        return f"cancellation of {action} request {request_id!r} sent to partition {target.parked.partition}"
+    count = len(target.partitions)
+    where = f"partition {target.partitions[0]}" if count == 1 else f"all {count} partitions"
+    return (
+        f"cancellation of {action} request {request_id!r} sent to {where}; where it has not come yet, "
+        f"it is remembered for {kept:g} s"
+    )
+
+
+def _send(settings: Settings, event: CancelRequestEvent, target: _Target, kept: float) -> None:
+    codec = event_codec(settings)
+    key = None if target.record is None or target.record.record_key is None else b64decode(target.record.record_key)
+    producer = plain_producer(settings, f"{settings.namespace}.requests")
+    failures: list[str] = []
+
+    def on_delivery(error: KafkaError | None, _message: Message) -> None:
+        if error is not None:
+            failures.append(error.str())
+
+    for partition in target.partitions:
+        producer.produce(
+            settings.topics.events,
+            codec.encode(event.to_json()),
+            key,
+            partition,
+            headers=[
+                (headers.CONTENT_TYPE, codec.content_type),
+                (headers.TYPE, event.type),
+                (headers.HOPS, "0"),
+                (headers.DEADLINE, str(int((time.time() + kept) * 1000))),
+            ],
+            on_delivery=on_delivery,
+        )
+    if producer.flush(_DELIVERY) or failures:
+        raise RequestsError(f"not delivered to {settings.topics.events}: {failures[0] if failures else 'no answer'}")
+
+
+class _Waiter:
+    """Reads responses from the moment that it was made, wherever the request's may go."""
+
+    def __init__(self, admin: AdminClient, settings: Settings, request_id: str, parked: ParkedRecord | None) -> None:
+        self._request_id = request_id
+        self._codec = event_codec(settings)
+        topics = [settings.topics.outputs, settings.topics.events]
+        if parked is not None and parked.origin.reply_to is not None:
+            topics.append(parked.origin.reply_to)
+        places = [(topic, number) for topic in topics for number in partitions_of(admin, settings, topic)]
+        ends = ends_of(admin, places)
+        self._consumer = manual_consumer(settings, f"{settings.namespace}.requests")
+        self._consumer.assign([TopicPartition(*place, offset) for place, offset in ends.items()])
+
+    def wait(self, seconds: float) -> str:
+        """What the response says. Exits with 1 after `seconds` without one."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            message = self._consumer.poll(0.2)
+            if message is None:
+                continue
+            error = message.error()
+            if error is not None:
+                check_consumer_error(error)
+                continue
+            outcome = self._outcome(message)
+            if outcome is not None:
+                return f"{outcome} (response in {message.topic()}/{message.partition()}/{message.offset()})"
+        typer.echo(
+            f"error: no response within {seconds:g} s: the request has ended before, has not come yet, or waits for a "
+            "free worker",
+            err=True,
+        )
+        raise typer.Exit(1)
+
+    def close(self) -> None:
+        self._consumer.close()
+
+    def _outcome(self, message: Message) -> str | None:
+        """`cancelled`, another error type, or `success`; None for what is no response to the request."""
+        given = headers.as_dict(message.headers() or [])  # type: ignore[arg-type]  # never the dict form on a consumer
+        if given.get(headers.TYPE, b"").decode("utf-8", "replace") not in _ANSWERS:
+            return None
+        try:
+            event = jsonio.loads(self._codec.decode(message.value() or b""), max_depth=1000)
+            attributes = event["attributes"]
+            if attributes["request_id"] != self._request_id:
+                return None
+            return "success" if attributes.get("success", True) else str(attributes["error"]["type"])
+        except (ValueError, KeyError, TypeError, AttributeError):
+            return None
