@@ -74,7 +74,8 @@ class Lines:
         self._lines: dict[Limiter, Line] = {}
 
     def waiting(self, lane: Lane) -> int:
-        return sum(len(line.lanes[lane]) for line in self._lines.values())
+        """From any thread."""
+        return sum(len(line.lanes[lane]) for line in list(self._lines.values()))
 
     def put(self, limiter: Limiter, held: Held) -> None:
         line = self._lines.setdefault(limiter, Line())
