@@ -1,5 +1,7 @@
 """The agent of the benchmarks."""
 
+import asyncio
+
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
@@ -17,3 +19,13 @@ class Bench(Agent):
     @action("nothing", external=True, order="unordered")
     async def nothing(self, event: Event, ctx: Context) -> None:
         """No-op."""
+
+    @action("echo", external=True, order="unordered")
+    async def echo(self, event: Event, ctx: Context) -> None:
+        """One output a record."""
+        ctx.output(event.attributes)
+
+    @action("call", external=True, order="unordered")
+    async def call(self, event: Event) -> None:
+        """As long as somebody else's server takes."""
+        await asyncio.sleep(event.attributes["seconds"])

@@ -1,169 +1,104 @@
-"""The router against a bare loop, side by side on one real Kafka: events a second, CPU per event.
+"""Routing on one real Kafka, side by side: our router, a bare loop, and the frameworks that people would take.
 
-The bare loop consumes, decodes with the same decoder, matches with a hand-written `if` chain and produces, at least
-once, without transactions. The router evaluates 100 triggers exactly-once. Both read the same 650-byte events.
+    python benchmarks/router.py             # the table, a break-down of our batch, the latency of a hop
+    python benchmarks/router.py --check     # exit 1 when a ratio of the bars is missed
+    python benchmarks/router.py --quick     # a minute: our router and the bare loop, few events
 
-    python benchmarks/router.py [--events 100000] [--check]     # --check: at least 0.9 of the bare loop's rate
+Every program reads the same events, decodes them with orjson, matches 100 conditions and publishes to the topics of
+the actions. The frameworks run in environments of their own (made the first time), with conditions written by hand.
 """
 
 import argparse
-import json
-import os
-import resource
-import subprocess
-import sys
 import tempfile
-import time
+from collections import defaultdict
 from pathlib import Path
+from statistics import median
 
-from confluent_kafka import Consumer, Producer, TopicPartition
+from harness import breakdown, hop
+from harness.contestants import BARE, FASTSTREAM, FRAMEWORKS, QUIX, ROUTERS, Contestant
+from harness.report import Bars, table
+from harness.routing_run import Run, route
+from harness.topics import APPEND_TIME
+from harness.workloads import WORKLOADS, Workload
 
-from parkway.runtime.clients import admin_client
-from parkway.runtime.group_offsets import GroupOffsets
 from parkway.runtime.logs import configure_logs
-from parkway.runtime.settings import Settings
-from parkway.runtime.topology import apply_topics
-from parkway.schemas import jsonio
-from parkway.schemas.plan import ActionPlan, Plan
 from parkway.testing.kafka import PipKafka
 
-ACTIONS = 10
-TRIGGERS = 100
+HUNDRED, TEN, TEN_THOUSAND = ROUTERS
+EVENTS = {"orders": 100_000, "github": 30_000}
 
 
-def plan() -> Plan:
-    """100 triggers over 10 actions; each event matches one."""
-    per_action = TRIGGERS // ACTIONS
-    actions = tuple(
-        ActionPlan(
-            name=f"a{number}",
-            triggers=tuple(
-                f"type == 'order' && kind == 'k{number}-{part}' && amount > {part}" for part in range(per_action)
-            ),
+def compare(
+    bootstrap: str, folder: Path, workload: Workload, contestants: list[Contestant], events: int, rounds: int
+) -> dict[Contestant, list[Run]]:
+    """Rounds of all, one after the other, so that what else runs on the machine meets all of them."""
+    runs: dict[Contestant, list[Run]] = defaultdict(list)
+    number = 0
+    for _ in range(rounds):
+        for contestant in contestants:
+            number += 1
+            name = f"{workload.name}-{number}"
+            runs[contestant].append(route(bootstrap, folder, name, contestant, workload, events))
+    return runs
+
+
+def ratios(runs: dict[Contestant, list[Run]], above: Contestant, below: Contestant) -> list[float]:
+    """Of the rates, round by round."""
+    return [one.rate / other.rate for one, other in zip(runs[above], runs[below], strict=True)]
+
+
+def show(workload: Workload, runs: dict[Contestant, list[Run]]) -> None:
+    size = sum(map(len, workload.bodies)) / len(workload.bodies)
+    print(f"\n{workload.name}: events of {size:,.0f} bytes\n")
+    rows = []
+    for contestant, found in runs.items():
+        to_bare = ratios(runs, contestant, BARE)
+        rows.append(
+            [
+                contestant.label,
+                contestant.guarantee,
+                f"{median(run.rate for run in found):,.0f}",
+                f"{median(run.cpu for run in found):.1f}",
+                f"{max(run.memory for run in found):.0f}",
+                f"{median(to_bare):.2f} ({min(to_bare):.2f} to {max(to_bare):.2f})",
+            ]
         )
-        for number in range(ACTIONS)
-    )
-    return Plan(agent="benchmark", actions=actions, accepts=("order",)).with_build()
-
-
-def fill(settings: Settings, events: int) -> None:
-    producer = Producer({"bootstrap.servers": settings.bootstrap_servers, "queue.buffering.max.messages": 1_000_000})
-    pad = "x" * 500
-    for number in range(events):
-        kind = f"k{number % ACTIONS}-{number % 7}"
-        body = {"id": str(number), "type": "order", "attributes": {"kind": kind, "amount": 50, "pad": pad}}
-        headers = [("parkway-type", b"order"), ("parkway-hops", b"1")]
-        producer.produce(settings.topics.events, json.dumps(body), str(number), 0, headers=headers)
-        if number % 10_000 == 0:
-            producer.poll(0)
-    producer.flush()
-
-
-def bare_loop(bootstrap: str, namespace: str, events: int) -> None:
-    """A child process: what is the least that has to be done?"""
-    settings = Settings(bootstrap_servers=bootstrap, namespace=namespace)
-    consumer = Consumer(
-        {
-            "bootstrap.servers": bootstrap,
-            "group.id": "bare",
-            "auto.offset.reset": "earliest",
-            "enable.auto.commit": False,
-            "queued.min.messages": 20_000,
-        }
-    )
-    producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 5, "queue.buffering.max.messages": 1_000_000})
-    consumer.assign([TopicPartition(settings.topics.events, 0, 0)])
-    done, began = 0, 0.0
-    while done < events:
-        messages = consumer.consume(2000, 0.1)
-        if messages and not began:
-            began = time.perf_counter()
-        for message in messages:
-            event = jsonio.loads(message.value())
-            attributes = event["attributes"]
-            if event["type"] == "order":
-                action, part = attributes["kind"][1:].split("-")
-                if attributes["amount"] > int(part):
-                    producer.produce(
-                        settings.topics.action(f"a{action}"),
-                        message.value(),
-                        message.key(),
-                        message.partition(),
-                        headers=message.headers(),
-                    )
-        done += len(messages)
-        producer.flush()
-        if messages:
-            consumer.commit(asynchronous=False)
-    seconds = time.perf_counter() - began
-    usage = resource.getrusage(resource.RUSAGE_SELF)
-    print(json.dumps({"seconds": seconds, "cpu": usage.ru_utime + usage.ru_stime}))
-
-
-def run_bare(settings: Settings, events: int) -> dict[str, float]:
-    command = [sys.executable, __file__, "--bare", settings.bootstrap_servers, settings.namespace, str(events)]
-    return json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
-
-
-def run_router(settings: Settings, plan_file: Path, events: int) -> dict[str, float]:
-    environment = {
-        **os.environ,
-        "PARKWAY_BOOTSTRAP_SERVERS": settings.bootstrap_servers,
-        "PARKWAY_NAMESPACE": settings.namespace,
-        "PARKWAY_LOG_LEVEL": "error",
-    }
-    command = [sys.executable, "-m", "parkway.cli", "router", "--plan", str(plan_file), "--instance", "bench"]
-    offsets = GroupOffsets(settings, "bench", settings.topics.router_group)
-    wanted = [TopicPartition(settings.topics.events, 0)]
-    process = subprocess.Popen(command, env=environment)
-    began, first = 0.0, 0
-    try:
-        while True:
-            answer = offsets.committed(wanted, 1.0)
-            now, done = time.perf_counter(), max(0, answer[0].offset) if answer else 0
-            if done and not began:
-                began, first = now, done
-            if done >= events:
-                break
-            time.sleep(0.01)
-        ticks = sum(int(field) for field in Path(f"/proc/{process.pid}/stat").read_text().split()[13:15])
-        scale = events / max(1, events - first)
-        return {"seconds": (now - began) * scale, "cpu": ticks / os.sysconf("SC_CLK_TCK")}
-    finally:
-        offsets.close()
-        process.terminate()
-        process.wait()
+    table(["", "delivery", "events/s", "CPU us/event", "peak MB", "rate to the bare loop's"], rows)
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--events", type=int, default=100_000)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--check", action="store_true")
-    parser.add_argument("--bare", nargs=3, help=argparse.SUPPRESS)
+    parser.add_argument("--scale", type=float, default=1.0, help="of the number of events")
+    parser.add_argument("--workload", choices=sorted(WORKLOADS), action="append", help="only this one")
+    parser.add_argument("--hop", action="store_true", help="only the latency of a hop")
+    parser.add_argument("--check", action="store_true", help="exit 1 when a bar is missed")
+    parser.add_argument("--quick", action="store_true", help="a smoke run, without the frameworks")
     arguments = parser.parse_args()
-    if arguments.bare:
-        bare_loop(arguments.bare[0], arguments.bare[1], int(arguments.bare[2]))
-        return 0
     configure_logs(level="error")
-    ratios = []
-    with PipKafka() as kafka, tempfile.TemporaryDirectory() as folder:
-        plan_file = Path(folder) / "plan.json"
-        plan_file.write_bytes(plan().to_json())
-        for number in range(arguments.rounds):
-            settings = Settings(bootstrap_servers=kafka.bootstrap_servers, namespace=f"bench-{number}")
-            admin = admin_client(settings, "bench")
-            apply_topics(admin, settings.bootstrap_servers, settings.topics, plan(), 1)
-            fill(settings, arguments.events)
-            bare = run_bare(settings, arguments.events)
-            router = run_router(settings, plan_file, arguments.events)
-            ratios.append(bare["seconds"] / router["seconds"])
-            for name, one in (("bare loop, at least once", bare), (f"router, {TRIGGERS} triggers, once", router)):
-                rate, cpu = arguments.events / one["seconds"], one["cpu"] / arguments.events * 1e6
-                print(f"{name:34} {rate:8.0f} events/s   {cpu:5.1f} us CPU an event (start-up included)")
-    ratio = sorted(ratios)[len(ratios) // 2]
-    print(f"router / bare loop: {ratio:.2f} (median of {len(ratios)}; the bar is 0.9)")
-    return 1 if arguments.check and ratio < 0.9 else 0
+    rounds, scale = (1, 0.1) if arguments.quick else (arguments.rounds, arguments.scale)
+    contestants = [BARE, *ROUTERS] + ([] if arguments.quick else FRAMEWORKS)
+    bars = Bars()
+    with PipKafka(overrides=APPEND_TIME) as kafka, tempfile.TemporaryDirectory() as name:
+        bootstrap, folder = kafka.bootstrap_servers, Path(name)
+        for chosen in [] if arguments.hop else arguments.workload or list(WORKLOADS):
+            workload = WORKLOADS[chosen]()
+            workload.check()
+            runs = compare(bootstrap, folder, workload, contestants, int(EVENTS[chosen] * scale), rounds)
+            show(workload, runs)
+            print()
+            bars.at_least(f"{chosen}: router / bare loop", ratios(runs, HUNDRED, BARE), 0.9)
+            if not arguments.quick:
+                bars.at_least(f"{chosen}: router / Quix Streams", ratios(runs, HUNDRED, QUIX), 1.5)
+                bars.at_least(f"{chosen}: router / FastStream, ack", ratios(runs, HUNDRED, FASTSTREAM), 20)
+            slower = [many.cpu / few.cpu for many, few in zip(runs[TEN_THOUSAND], runs[TEN], strict=True)]
+            bars.at_most(f"{chosen}: CPU of 10,000 triggers / of 10", slower, 3)
+        if not arguments.hop:
+            breakdown.show(bootstrap, WORKLOADS["orders"](), int(EVENTS["orders"] * scale))
+        seconds = 3 if arguments.quick else 10
+        hops = [hop.latencies(bootstrap, folder, one, WORKLOADS["orders"](), seconds) for one in range(rounds)]
+        hop.show(hops, bars)
+    return 1 if arguments.check and bars.missed else 0
 
 
 if __name__ == "__main__":

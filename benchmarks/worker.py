@@ -1,134 +1,116 @@
-"""The worker on a real Kafka: CPU per no-op record, and the latency of one chat at a time over the whole pipeline.
+"""Workers on one real Kafka: a no-op action beside other frameworks, slow calls, and chats over the whole pipeline.
 
-python benchmarks/worker.py [--records 20000] [--chats 200] [--check]
-# --check: under 100 us CPU a record; chat p50 at most 15 ms, p99 at most 80 ms
+    python benchmarks/worker.py             # everything
+    python benchmarks/worker.py --check     # exit 1 when a bar is missed
+    python benchmarks/worker.py --quick     # a minute, without the frameworks
+
+A no-op, and an action that sends one output, are measured against FastStream's acknowledging subscriber and a bare
+aiokafka gather loop, each in an environment of its own. A call is `asyncio.sleep`. What should be one call of 30 s in
+every 100 is one of 1 s here.
 """
 
 import argparse
-import json
-import os
-import statistics
-import subprocess
 import sys
 import tempfile
-import time
-import uuid
 from pathlib import Path
+from statistics import median
 
-from confluent_kafka import Consumer, Producer, TopicPartition
+from harness import chats
+from harness.contestants import Contestant
+from harness.report import Bars, table
+from harness.working_run import AGENT, HERE, Run, fill_action, settings_of, work, work_by
 
 from parkway.agents.build import build_plan
 from parkway.agents.load import load_agent
-from parkway.runtime.clients import admin_client, manual_consumer
-from parkway.runtime.group_offsets import GroupOffsets
 from parkway.runtime.logs import configure_logs
-from parkway.runtime.settings import Settings
-from parkway.runtime.topology import apply_topics
+from parkway.schemas.plan import Plan
 from parkway.testing.kafka import PipKafka
 
-HERE = Path(__file__).parent
-AGENT = "bench_agents:Bench"
+FASTSTREAM = Contestant("FastStream, ack", "at least once", program="faststream", share=0.1)
+GATHER = Contestant("aiokafka gather loop", "at least once", program="aiokafka")
+CALL_SECONDS = 0.02
+SLOW_SECONDS = 1.0
+CONCURRENT = 200
 
 
-def start(settings: Settings, *command: str) -> subprocess.Popen[bytes]:
-    environment = {
-        **os.environ,
-        "PARKWAY_BOOTSTRAP_SERVERS": settings.bootstrap_servers,
-        "PARKWAY_NAMESPACE": settings.namespace,
-        "PARKWAY_LOG_LEVEL": "error",
-        "PYTHONPATH": str(HERE),
-    }
-    return subprocess.Popen([sys.executable, "-m", "parkway.cli", *command], env=environment)
+def side_by_side(
+    bootstrap: str, plan: Plan, action: str, records: int, rounds: int, others: list[Contestant], bars: Bars
+) -> None:
+    """The same records for our worker and the others. `nothing`: a no-op; `echo`: one output for each record."""
+    ours: list[Run] = []
+    theirs: dict[Contestant, list[Run]] = {other: [] for other in others}
+    for number in range(rounds):
+        settings = settings_of(bootstrap, f"{action}{number}", plan)
+        fill_action(settings, action, ({"note": "x" * 580} for _ in range(records)))
+        ours.append(work(settings, action, records))
+        for other in others:
+            theirs[other].append(work_by(other, settings, action, int(records * other.share)))
+    print(f"\naction `{action}`, records of 640 bytes, {rounds} rounds\n")
+    rows = [["Parkway worker", "exactly once", *_numbers(ours)]]
+    rows += [[other.name, other.guarantee, *_numbers(runs)] for other, runs in theirs.items()]
+    table(["", "delivery", "records/s", "CPU us/record"], rows)
+    print()
+    bars.at_most(f"{action}: CPU of a record", [run.cpu for run in ours], 100, " us")
+    for other, bar in ((FASTSTREAM, 20), (GATHER, 1.0)):
+        if other in theirs:
+            found = [one.rate / two.rate for one, two in zip(ours, theirs[other], strict=True)]
+            bars.at_least(f"{action}: worker / {other.name}", found, bar)
 
 
-def cpu(process: subprocess.Popen[bytes]) -> float:
-    ticks = sum(int(field) for field in Path(f"/proc/{process.pid}/stat").read_text().split()[13:15])
-    return ticks / os.sysconf("SC_CLK_TCK")
+def _numbers(runs: list[Run]) -> list[str]:
+    return [f"{median(run.rate for run in runs):,.0f}", f"{median(run.cpu for run in runs):.0f}"]
 
 
-def no_op(settings: Settings, records: int) -> tuple[float, float]:
-    """Records a second, and microseconds of CPU a record beyond the first batch (so without start-up)."""
-    topic = settings.topics.action("nothing")
-    producer = Producer({"bootstrap.servers": settings.bootstrap_servers, "queue.buffering.max.messages": 1_000_000})
-    headers = [("parkway-type", b"nothing"), ("parkway-hops", b"0")]
-    for number in range(records):
-        body = {"id": str(number), "type": "nothing", "attributes": {"pad": "x" * 500}}
-        producer.produce(topic, json.dumps(body), str(number), 0, headers=headers)
-    producer.flush()
-    offsets = GroupOffsets(settings, "bench", settings.topics.worker_group("nothing"))
-    worker = start(settings, "worker", AGENT, "--action", "nothing")
-    began, first, used = 0.0, 0, 0.0
-    try:
-        while True:
-            answer = offsets.committed([TopicPartition(topic, 0)], 1.0)
-            done = max(0, answer[0].offset) if answer else 0
-            if done and not began:
-                began, first, used = time.perf_counter(), done, cpu(worker)
-            if done >= records:
-                break
-            time.sleep(0.01)
-        count = max(1, records - first)
-        return count / (time.perf_counter() - began), (cpu(worker) - used) / count * 1e6
-    finally:
-        offsets.close()
-        worker.terminate()
-        worker.wait()
+def calls(bootstrap: str, plan: Plan, records: int, rounds: int, bars: Bars) -> None:
+    """Many calls at once, and a few that take long."""
+    ideal = CONCURRENT / CALL_SECONDS
+    rates = []
+    for number in range(rounds):
+        settings = settings_of(bootstrap, f"calls{number}", plan)
+        fill_action(settings, "call", ({"seconds": CALL_SECONDS} for _ in range(records)))
+        rates.append(work(settings, "call", records, "--concurrency", str(CONCURRENT)).rate)
+    print(f"\n{CONCURRENT} calls of {CALL_SECONDS * 1000:.0f} ms at once, one process: {median(rates):,.0f}/s")
+    bars.at_least(f"of the ideal {ideal:,.0f}/s", [rate / ideal for rate in rates], 0.9)
 
 
-def chat_latency(settings: Settings, plan_file: Path, chats: int) -> list[float]:
-    """Milliseconds from `produce` to the response in `outputs`, read_committed, one chat after the other."""
-    processes = [
-        start(settings, "router", "--plan", str(plan_file)),
-        start(settings, "worker", AGENT, "--action", "chat"),
-    ]
-    producer = Producer({"bootstrap.servers": settings.bootstrap_servers, "linger.ms": 0})
-    outputs: Consumer = manual_consumer(settings, "bench", **{"fetch.wait.max.ms": 10})
-    outputs.assign([TopicPartition(settings.topics.outputs, 0, 0)])
-    body = {"type": "_chat_request_event", "attributes": {"model": "assistant"}}
-    body["attributes"]["messages"] = [{"role": "user", "content": "hi"}]
-    took = []
-    try:
-        for number in range(chats + 20):
-            began = time.perf_counter()
-            value = json.dumps({**body, "id": str(uuid.uuid4())})
-            producer.produce(settings.topics.requests, value, partition=0)
-            producer.flush()
-            message = None
-            while message is None:
-                message = outputs.poll(60)
-            if number >= 20:
-                took.append((time.perf_counter() - began) * 1000)
-        return took
-    finally:
-        outputs.close()
-        for process in processes:
-            process.terminate()
-        for process in processes:
-            process.wait()
+def slow_calls(bootstrap: str, plan: Plan, records: int, rounds: int, bars: Bars) -> None:
+    """The rate of the calls that are not slow, with one slow one in every 100 and without."""
+    ratios = []
+    for number in range(rounds):
+        found = []
+        for every in (0, 100):
+            settings = settings_of(bootstrap, f"slow{number}-{every}", plan)
+            seconds = (SLOW_SECONDS if every and one % every == 0 else CALL_SECONDS for one in range(records))
+            fill_action(settings, "call", ({"seconds": each} for each in seconds))
+            rate = work(settings, "call", records, "--concurrency", "1000").rate
+            found.append(rate * (1 - 1 / every) if every else rate * 0.99)
+        ratios.append(found[1] / found[0])
+    print(f"\none call of {SLOW_SECONDS:.0f} s in every 100, the others {CALL_SECONDS * 1000:.0f} ms, 1,000 at once")
+    bars.at_least("rate of the others, with slow ones / without", ratios, 0.95)
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--records", type=int, default=20_000)
-    parser.add_argument("--chats", type=int, default=200)
-    parser.add_argument("--check", action="store_true")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--records", type=int, default=40_000)
+    parser.add_argument("--chats", type=int, default=2_000)
+    parser.add_argument("--check", action="store_true", help="exit 1 when a bar is missed")
+    parser.add_argument("--quick", action="store_true", help="a smoke run, without the frameworks")
     arguments = parser.parse_args()
     configure_logs(level="error")
     sys.path.insert(0, str(HERE))
     plan = build_plan(load_agent(AGENT), AGENT)
-    with PipKafka() as kafka, tempfile.TemporaryDirectory() as folder:
-        plan_file = Path(folder) / "plan.json"
-        plan_file.write_bytes(plan.to_json())
-        settings = Settings(bootstrap_servers=kafka.bootstrap_servers, namespace="bench")
-        apply_topics(admin_client(settings, "bench"), settings.bootstrap_servers, settings.topics, plan, 1)
-        rate, used = no_op(settings, arguments.records)
-        print(f"no-op action        {rate:8.0f} records/s   {used:5.1f} us CPU a record (the bar is 100)")
-        took = sorted(chat_latency(settings, plan_file, arguments.chats))
-    p50, p99 = statistics.median(took), took[int(len(took) * 0.99) - 1]
-    print(
-        f"chat, one at a time p50 {p50:5.1f} ms (15)   p95 {took[int(len(took) * 0.95) - 1]:5.1f}   p99 {p99:5.1f} (80)"
-    )
-    return 1 if arguments.check and (used > 100 or p50 > 15 or p99 > 80) else 0
+    quick = arguments.quick
+    records, rounds = (5_000, 1) if quick else (arguments.records, arguments.rounds)
+    bars = Bars()
+    with PipKafka() as kafka, tempfile.TemporaryDirectory() as name:
+        bootstrap = kafka.bootstrap_servers
+        for action in ("nothing", "echo"):
+            side_by_side(bootstrap, plan, action, records, rounds, [] if quick else [FASTSTREAM, GATHER], bars)
+        calls(bootstrap, plan, records, rounds, bars)
+        slow_calls(bootstrap, plan, records, rounds, bars)
+        chats.show(bootstrap, Path(name), plan, 500 if quick else arguments.chats, bars)
+    return 1 if arguments.check and bars.missed else 0
 
 
 if __name__ == "__main__":

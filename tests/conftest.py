@@ -1,6 +1,11 @@
 import pytest
+from hypothesis import HealthCheck, settings
 
 from parkway.testing.plugin import prepare_broker
+
+# Property tests count cases, not milliseconds: machines that run them are shared.
+settings.register_profile("shared-machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("shared-machine")
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

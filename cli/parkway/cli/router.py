@@ -23,6 +23,7 @@ from parkway.router.service import Router, no_updates
 from parkway.runtime import tracing
 from parkway.runtime.clients import admin_client
 from parkway.runtime.codec import event_codec
+from parkway.runtime.garbage import calm_collector
 from parkway.runtime.instance import take_instance
 from parkway.runtime.logs import configure_logs
 from parkway.runtime.membership import wait_for_dead_members
@@ -86,6 +87,7 @@ def run(
             health.warn("plan", lambda: watcher.problem)
             watcher.start()
         health.started()
+        calm_collector()
         try:
             router.run()
         finally:

@@ -20,6 +20,7 @@ from parkway.cli.options import (
 )
 from parkway.runtime import tracing
 from parkway.runtime.clients import admin_client
+from parkway.runtime.garbage import calm_collector
 from parkway.runtime.instance import take_instance
 from parkway.runtime.logs import configure_logs, get_logger
 from parkway.runtime.plan_log import read_plans
@@ -77,6 +78,7 @@ def run(
     with take_instance(settings.namespace, "worker", settings.instance) as held:
         health = start_telemetry(settings, tracing.WORKER, held.name, plan)
         trace_models(capture_content=settings.capture_content)
+        calm_collector()
         asyncio.run(run_worker(settings, plan, loaded, names, held, health))
 
 

@@ -51,6 +51,8 @@ class Routing:
             [(action.name, action.triggers) for action in plan.actions], on_error=self._on_trigger_error
         )
         self._action_topics = {action.name: topics.action(action.name) for action in plan.actions}
+        for action in plan.actions:
+            metrics.ROUTED.labels(action.name)  # shows 0 from the start
         self._parks = {
             action.name: topics.resume(action.name)
             for action in plan.actions
@@ -147,7 +149,7 @@ class Routing:
         is_cancellation = event_type == EventType.CancelRequestEvent
         if actions is None or over_limit or is_cancellation or (not actions and event_type in REQUEST_TYPES):
             try:
-                event = jsonio.loads(self._codec.decode(value), max_depth=1000)
+                event = jsonio.loads(self._codec.decode(value), max_depth=jsonio.PARSER_DEPTH)
             except (jsonio.JsonError, FormatError) as error:
                 return [self.refuse(record, DlqReason.INVALID_JSON, str(error))]
             if not _is_event(event, event_type):
@@ -198,7 +200,9 @@ class Routing:
         if event_type in REQUEST_TYPES and self._parks and headers.PARENT in headers.as_dict(out):
             # For a parked request: behind new work that waits for a free place it would wait for ever.
             topics = topics | self._parks
-        targets = [topics[name] for name in actions] + self._resumed.get(event_type, [])
+        targets = [topics[name] for name in actions]
+        if event_type in self._resumed:
+            targets += self._resumed[event_type]
         for name in actions:
             self._routed[name] += 1
         if not targets:

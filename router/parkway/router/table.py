@@ -46,6 +46,9 @@ class TriggerTable:
                         self._by_type[event_type].append(number)
         self._by_type = dict(self._by_type)
         self._index = TriggerIndex(expressions)
+        known = {*self._by_type, *self._index.types}
+        self._of_known_type = {event_type: self._match_type(event_type) for event_type in known}
+        self._of_other_type: list[str] | None = None if self._index.of_any_type else []
 
     def match(self, event: Mapping[str, Any]) -> list[str]:
         """The actions that an event (in JSON form) triggers, each once.
@@ -65,8 +68,11 @@ class TriggerTable:
             self._sample_errors(chain.from_iterable(found.could_fail), fired, event)
         return names
 
-    def match_type(self, event_type: str) -> list[str] | None:
+    def match_type(self, event_type: str) -> Sequence[str] | None:
         """The actions that every event of a type triggers; None if it takes the whole event to know."""
+        return self._of_known_type.get(event_type, self._of_other_type)
+
+    def _match_type(self, event_type: str) -> Sequence[str] | None:
         hits = self._by_type.get(event_type, [])
         if any(candidate.action not in hits for candidate in self._index.of_type(event_type)):
             return None

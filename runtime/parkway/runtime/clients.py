@@ -1,7 +1,7 @@
 """librdkafka configurations: one place decides what a consumer, a producer, an admin client is set to."""
 
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
 from confluent_kafka.admin import AdminClient
@@ -42,6 +42,11 @@ def _common(settings: Settings, client_id: str) -> dict[str, Any]:
     }
 
 
+# librdkafka stops fetching at `queued.min.messages` (or 64 MB) and looks again after a whole second by default: a
+# consumer that is slower than the broker has emptied its queue long before, and waits.
+_FETCH_AGAIN: Final = {"fetch.queue.backoff.ms": 20}
+
+
 def _logging(settings: Settings) -> dict[str, Any]:
     """For a client that polls: its warnings become lines of our logs."""
     return {
@@ -60,6 +65,7 @@ def group_consumer(settings: Settings, client_id: str, group: str, **extra: Any)
         {
             "queued.min.messages": 20_000,
             "fetch.wait.max.ms": 100,
+            **_FETCH_AGAIN,
             **_common(settings, client_id),
             **_logging(settings),
             "group.id": group,
@@ -82,6 +88,7 @@ def manual_consumer(settings: Settings, client_id: str, **extra: Any) -> Consume
         Consumer,
         {
             "fetch.wait.max.ms": 100,
+            **_FETCH_AGAIN,
             **_common(settings, client_id),
             "group.id": f"{settings.namespace}.unused",
             "session.timeout.ms": int(settings.session_timeout * 1000),  # never used, and checked all the same

@@ -1,14 +1,17 @@
 """Kafka records as plain values: taken ones and ones to produce."""
 
 from dataclasses import dataclass
-from typing import cast
+from typing import Any
 
 from confluent_kafka import Message
 
 from parkway.schemas.headers import Headers
 
+# Values: nobody changes one once it is made. Not frozen, as that makes the construction four times as dear, and a
+# router constructs two for every event.
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(slots=True)
 class Record:
     """A record to produce, to an explicit partition."""
 
@@ -19,7 +22,7 @@ class Record:
     headers: Headers
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Incoming:
     """A record as it was taken. `timestamp` in milliseconds since 1970 (UTC).
 
@@ -42,15 +45,12 @@ def incoming(message: Message) -> Incoming:
     assert topic is not None
     assert partition is not None
     assert offset is not None
-    headers, unreadable = _headers(message)
+    unreadable = False
+    headers: Any
+    try:
+        headers = message.headers() or []
+    except (SystemError, UnicodeDecodeError):  # for names that are not UTF-8; Java writes any bytes
+        headers, unreadable = [], True
     return Incoming(
         topic, partition, offset, message.timestamp()[1], message.key(), message.value(), headers, unreadable
     )
-
-
-def _headers(message: Message) -> tuple[Headers, bool]:
-    """confluent-kafka decodes header names as UTF-8 and raises SystemError for others; Java writes any bytes."""
-    try:
-        return cast("Headers", message.headers() or []), False
-    except (SystemError, UnicodeDecodeError):
-        return [], True

@@ -152,42 +152,57 @@ class TransactionalProducer:
             self._abort_after(producer, failure)
 
     def _produce(self, producer: Producer, records: Sequence[Record]) -> None:
+        produce = producer.produce
         for position, record in enumerate(records):
-            if not self._produce_one(producer, position, record):
-                break  # an earlier record was refused: its delivery report says which
+            try:
+                produce(record.topic, record.value, record.key, record.partition, headers=record.headers)
+            except (BufferError, KafkaException) as failure:
+                if not self._produce_after(failure, producer, position, record):
+                    break  # an earlier record was refused: its delivery report says which
         while producer.flush(0.1) and not self._refused:
             pass
         if self._refused:
             self._abort(producer)
             self._raise_refused(records)
 
-    def _produce_one(self, producer: Producer, position: int, record: Record) -> bool:
-        """False when the transaction has failed meanwhile by an earlier record. Raises RecordRefusedError."""
+    def _produce_after(
+        self, failure: BufferError | KafkaException, producer: Producer, position: int, record: Record
+    ) -> bool:
+        """Produce a record that was not taken at first.
+
+        False when the transaction has failed meanwhile by an earlier record. Raises RecordRefusedError.
+        """
         refreshed = False
-        while not self._refused:
-            try:
-                producer.produce(record.topic, record.value, record.key, record.partition, headers=record.headers)
-            except BufferError:  # librdkafka's queue is full: let it send
+        while True:
+            if isinstance(failure, BufferError):  # librdkafka's queue is full: let it send
                 producer.poll(0.1)
-            except KafkaException as failure:
+            else:
                 code = failure.args[0].code()
                 if code == KafkaError._STATE:  # noqa: SLF001  produce() after a refusal, before its report
                     return self._wait_for_refusal(producer, failure)
                 if code in _STALE_METADATA and not refreshed:
                     refreshed = True  # partitions may have been added since this producer looked
-                    try:
-                        producer.list_topics(record.topic, _METADATA)
-                    except KafkaException as unanswered:
-                        self._abort(producer)
-                        raise AbortedError(_text(unanswered)) from unanswered
+                    self._refresh(producer, record.topic)
                 elif code in _RECORD_ERRORS:
                     self._abort(producer)
                     raise RecordRefusedError(_text(failure), [position]) from failure
                 else:
-                    raise
+                    raise failure
+            if self._refused:
+                return False
+            try:
+                producer.produce(record.topic, record.value, record.key, record.partition, headers=record.headers)
+            except (BufferError, KafkaException) as again:
+                failure = again
             else:
                 return True
-        return False
+
+    def _refresh(self, producer: Producer, topic: str) -> None:
+        try:
+            producer.list_topics(topic, _METADATA)
+        except KafkaException as unanswered:
+            self._abort(producer)
+            raise AbortedError(_text(unanswered)) from unanswered
 
     def _wait_for_refusal(self, producer: Producer, failure: KafkaException) -> bool:
         give_up = time.monotonic() + _REPORT

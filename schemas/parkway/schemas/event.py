@@ -93,7 +93,16 @@ class Event:
 
         Raises EventError, also for attributes that a built-in type does not have.
         """
-        body = _load(data) if isinstance(data, _TEXTS) or not isinstance(data, Mapping) else json_form(data, "")
+        return Event.own(
+            _load(data) if isinstance(data, _TEXTS) or not isinstance(data, Mapping) else json_form(data, "")
+        )
+
+    @staticmethod
+    def own(body: Any) -> "Event":
+        """`parse` of a decoded JSON object that the caller gives away: nothing is copied, and decoded once is enough.
+
+        A later change to the event's attributes may show in `body`. Raises EventError.
+        """
         name = body.get("type") if isinstance(body, dict) else None
         typed = TYPED_EVENTS.get(name, Event) if isinstance(name, str) else Event
         return typed._read(body)  # noqa: SLF001 - a class of this module's family

@@ -40,7 +40,7 @@ Headers = list[tuple[str, str | bytes | None]]  # the form that confluent-kafka 
 
 def as_dict(headers: Iterable[tuple[str, str | bytes | None]] | None) -> dict[str, bytes]:
     """Header list -> dict; of a repeated name the last one counts, a null value reads as empty."""
-    return {name: value.encode() if isinstance(value, str) else value or b"" for name, value in headers or ()}
+    return {name: value if isinstance(value, bytes) else (value or "").encode() for name, value in headers or ()}
 
 
 def media_type(given: Mapping[str, bytes]) -> bytes:

@@ -6,16 +6,19 @@ from decimal import Decimal
 from typing import Any, Final
 
 import orjson
+import re2
 
 from parkway.schemas.errors import DlqReason
 from parkway.schemas.limits import Limits
 
 MAX_DEPTH: Final = Limits().max_event_depth
+PARSER_DEPTH: Final = 1024  # orjson refuses what nests deeper
 
 # What orjson may write differently from what it read: 16 digits and more, an exponent, a negative zero. A match
-# inside a string only costs time. It begins with the digit, so that the search skips to digits; the character before
-# it is looked at next, or half of all UUIDs would match.
-_LONG_NUMBER: Final = re.compile(rb"[-0-9](?<=[:,\[ \n\r\t].)(?:(?<=-)0|[0-9.]{15}|[0-9.]*[eE])")
+# inside a string only costs time. By RE2, whose automaton reads a large document several times faster than `re`.
+_BYTES: Final = re2.Options()
+_BYTES.encoding = re2.Options.Encoding.LATIN1
+_LONG_NUMBER: Final = re2.compile(rb"[:,\[ \n\r\t](?:-0|[-0-9](?:[0-9.]{15}|[0-9.]*[eE]))", _BYTES)
 _NUMBER_STARTS: Final = b"-0123456789"
 
 
@@ -44,7 +47,9 @@ def loads(data: bytes | str, *, max_depth: int = MAX_DEPTH) -> Any:
         if _opening_brackets(before) > max_depth and _deeper_than(max_depth, before):
             raise JsonError(f"nested deeper than {max_depth} levels", DlqReason.TOO_DEEP) from None
         raise JsonError(f"not JSON: {error}") from None
-    # Counting brackets is a hundredth of the walk's cost, and few of them cannot nest deep.
+    if max_depth >= PARSER_DEPTH:
+        return value
+    # Counting brackets is a fraction of the walk's cost, and few of them cannot nest deep.
     if isinstance(data, bytes) and _opening_brackets(data) <= max_depth:
         return value
     check_depth(value, max_depth)

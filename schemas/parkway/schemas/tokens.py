@@ -11,7 +11,8 @@ from parkway.schemas.json_form import EventError, short
 from parkway.schemas.topics import ACTION_NAME
 
 _SECRET: Final = re.compile(r"[0-9a-f]{32}")
-_TOKEN: Final = re.compile(rf"({ACTION_NAME.pattern})\.(0|[1-9][0-9]{{0,6}})\.({_SECRET.pattern})")
+TOKEN_PATTERN: Final = rf"({ACTION_NAME.pattern})\.(0|[1-9][0-9]{{0,6}})\.({_SECRET.pattern})"
+_TOKEN: Final = re.compile(TOKEN_PATTERN)
 
 
 @dataclass(frozen=True, slots=True)

@@ -89,10 +89,9 @@ class TypedEvent(Event, BaseModel):
         envelope = check_envelope(body)
         if envelope.type != cls.EVENT_TYPE:
             raise EventError(f"type: expected {cls.EVENT_TYPE!r}, got {short(envelope.type)}")
-        values = envelope.attributes
-        if not values.keys() <= cls._known:
-            raise cls._unknown(next(name for name in values if name not in cls._known))
-        values["id"] = envelope.id
+        if not envelope.attributes.keys() <= cls._known:
+            raise cls._unknown(next(name for name in envelope.attributes if name not in cls._known))
+        values = {**envelope.attributes, "id": envelope.id}
         if envelope.attachments is not None:
             values["attachments"] = envelope.attachments
         if envelope.upstream_event_id is not None:

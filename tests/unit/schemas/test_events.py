@@ -612,3 +612,14 @@ def test_json_round_trip_of_typed_events(value):
     event = InputEvent(input=value)
     assert Event.parse(event.to_json()) == event
     assert event.attributes == {"input": value}
+
+
+def test_an_owned_body_is_read_as_its_class_and_stays_as_it_was() -> None:
+    body = {"id": "1", "type": "_tool_response_event", "attributes": {"request_id": "r", "responses": {"c": 1}}}
+    before = copy.deepcopy(body)
+    event = Event.own(body)
+    assert isinstance(event, ToolResponseEvent)
+    assert event == Event.parse(before)
+    assert body == before
+    with pytest.raises(EventError):
+        Event.own([])

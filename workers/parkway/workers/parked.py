@@ -14,12 +14,13 @@ from enum import Enum, auto
 from typing import Final
 
 from parkway.schemas.parked import ParkedRecord
+from parkway.schemas.parked_head import ParkedHead
 from parkway.schemas.tokens import Token
 
 _REMEMBERED_ENDS: Final = 2_000
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # not frozen: see runtime/records.py
 class Origin:
     """Where a request's record stands, a hash of what it asks, and the secret of its cancel token."""
 
@@ -30,7 +31,7 @@ class Origin:
     secret: str | None = field(default=None, compare=False, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Entry:
     """A parked record, kept as its bytes, with what the index needs of it."""
 
@@ -40,7 +41,7 @@ class Entry:
     origin: Origin
 
     @classmethod
-    def of(cls, record: ParkedRecord, value: bytes) -> "Entry":
+    def of(cls, record: ParkedRecord | ParkedHead, value: bytes) -> "Entry":
         place = record.origin
         secret = Token.parse(record.token).secret if record.token is not None else None
         origin = Origin(place.topic, place.partition, place.offset, record.request_hash, secret)

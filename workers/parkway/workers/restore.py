@@ -27,7 +27,8 @@ from parkway.runtime.group_offsets import GroupOffsets
 from parkway.runtime.log_offsets import high_watermarks, log_beginnings
 from parkway.runtime.logs import get_logger
 from parkway.runtime.settings import Settings
-from parkway.schemas.parked import ParkedCancellation, ParkedError, ParkedKind, ParkedRecord, split_parked_key
+from parkway.schemas.parked import ParkedCancellation, ParkedError, ParkedKind, split_parked_key
+from parkway.schemas.parked_head import read_head
 from parkway.workers.completion import CommittedMap, Completion
 from parkway.workers.kept import Kept
 from parkway.workers.parked import Entry
@@ -232,7 +233,8 @@ class Restorer:
             request_id, action, kind = split_parked_key(key)
             if action != self._action:
                 return
-            here.broken = [broken for broken in here.broken if broken.key != key]
+            if here.broken:
+                here.broken = [broken for broken in here.broken if broken.key != key]
             if kind is not ParkedKind.REQUEST:
                 here.cancellations.pop(key, None)
                 if value is not None:
@@ -255,10 +257,10 @@ def _start_from(restored: Restored, kept: Kept | None, end: int) -> None:
 
 
 def _entry(request_id: str, value: bytes) -> Entry:
-    record = ParkedRecord.from_json(value)
-    if record.request_id != request_id:
-        raise ParkedError(f"parked record of {record.request_id!r} under the key of {request_id!r}")
-    return Entry.of(record, value)
+    head = read_head(value)
+    if head.request_id != request_id:
+        raise ParkedError(f"parked record of {head.request_id!r} under the key of {request_id!r}")
+    return Entry.of(head, value)
 
 
 def _until_answered(ask: Callable[[], Answer | None], cancelled: threading.Event) -> Answer:

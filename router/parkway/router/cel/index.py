@@ -142,6 +142,16 @@ class TriggerIndex:
             found.could_fire.sort(key=_order)
         return found
 
+    @property
+    def types(self) -> Iterable[str]:
+        """The event types that a trigger asks for."""
+        return self._lists.keys()
+
+    @property
+    def of_any_type(self) -> Sequence[Candidate]:
+        """The triggers that events of every type could fire."""
+        return self._of_any_type
+
     def of_type(self, event_type: str) -> list[Candidate]:
         """All triggers that some event of this type could fire."""
         return self._lists.get(event_type, []) + self._of_any_type

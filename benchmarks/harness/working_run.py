@@ -1,0 +1,104 @@
+"""One worker process works off one topic: rate and CPU. Nothing of the start counts."""
+
+import sys
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import orjson
+from confluent_kafka import TopicPartition
+from harness.contestants import Contestant
+from harness.processes import Measured, parkway_environment
+from harness.topics import fill
+
+from parkway.runtime.clients import admin_client
+from parkway.runtime.group_offsets import GroupOffsets
+from parkway.runtime.settings import Settings
+from parkway.runtime.topology import apply_topics
+from parkway.schemas.headers import HOPS, TYPE
+from parkway.schemas.plan import Plan
+from parkway.workers.completion import MapError, decode
+
+HERE = Path(__file__).parents[1]
+AGENT = "bench_agents:Bench"
+_LONGEST = 180.0
+
+
+@dataclass(frozen=True)
+class Run:
+    """`rate` in records a second, `cpu` in microseconds a record."""
+
+    rate: float
+    cpu: float
+
+
+def settings_of(bootstrap: str, namespace: str, plan: Plan) -> Settings:
+    """A namespace with its topics, of one partition each."""
+    settings = Settings(bootstrap_servers=bootstrap, namespace=namespace)
+    apply_topics(admin_client(settings, "bench"), bootstrap, settings.topics, plan, 1)
+    return settings
+
+
+def parkway(settings: Settings, *command: str | Path) -> Measured:
+    environment = parkway_environment(settings, PYTHONPATH=f"{HERE}:{':'.join(sys.path[1:])}")
+    return Measured([sys.executable, "-m", "parkway.cli", *command], environment)
+
+
+def fill_action(settings: Settings, action: str, attributes: Iterable[dict[str, object]]) -> int:
+    """Records of an action's topic, as a router writes them; how many."""
+    bodies = [
+        orjson.dumps({"id": f"{number}", "type": action, "attributes": each}) for number, each in enumerate(attributes)
+    ]
+    fill(settings.bootstrap_servers, settings.topics.action(action), bodies, [(TYPE, action.encode()), (HOPS, b"1")])
+    return len(bodies)
+
+
+def work(settings: Settings, action: str, records: int, *options: str) -> Run:
+    """Our worker, until everything in the action's topic is completed."""
+    with parkway(settings, "worker", AGENT, "--action", action, *options) as process:
+        return _watch(settings, settings.topics.worker_group(action), settings.topics.action(action), records, process)
+
+
+def work_by(contestant: Contestant, settings: Settings, action: str, records: int) -> Run:
+    """The same records, by another framework."""
+    topic = settings.topics.action(action)
+    group = f"{topic}.{contestant.program}."
+    outputs = settings.topics.outputs if action == "echo" else ""
+    given = contestant.environment(settings.bootstrap_servers, topic, group, "orders")
+    environment = {**given, "BENCH_OUTPUTS": outputs}
+    with Measured(contestant.command("work.py"), environment) as process:
+        return _watch(settings, environment["BENCH_GROUP"], topic, records, process)
+
+
+def _watch(settings: Settings, group: str, topic: str, records: int, process: Measured) -> Run:
+    """From a tenth of the records to nine tenths: the last ones may wait for one slow call."""
+    offsets = GroupOffsets(settings, "bench", group)
+    give_up = time.monotonic() + _LONGEST
+    seen: list[tuple[float, int]] = []
+    try:
+        while not seen or seen[-1][1] < records:
+            done = _completed(offsets.committed([TopicPartition(topic, 0)], 1.0))
+            if done is not None and (not seen or done > seen[-1][1]):
+                seen.append((time.time(), done))
+            assert process.running, "the process has ended; its error stands above"
+            assert time.monotonic() < give_up, f"not done after {_LONGEST} s: {seen[-1:]}"
+            time.sleep(0.02)
+    finally:
+        offsets.close()
+    inside = [(when, done) for when, done in seen if 0.1 * records <= done <= 0.9 * records]
+    if len(inside) < 2:
+        inside = seen[-2:]
+    (began, first), (ended, last) = inside[0], inside[-1]
+    return Run((last - first) / (ended - began), (process.cpu_at(ended) - process.cpu_at(began)) / (last - first) * 1e6)
+
+
+def _completed(answer: Sequence[TopicPartition] | None) -> int | None:
+    """Records whose completion is committed: those below the offset, and those that our map holds above it."""
+    if not answer or answer[0].offset < 0:
+        return None
+    try:
+        found = decode(answer[0].metadata or "")
+    except MapError:  # others commit an offset only
+        return answer[0].offset
+    return found.base + found.span - len(found.unfinished)
