@@ -3,7 +3,6 @@
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 
 import pytest
 from confluent_kafka import TopicPartition
@@ -14,8 +13,7 @@ from parkway.router.routing import Routing
 from parkway.router.service import Router
 from parkway.runtime.group_offsets import GroupOffsets
 from parkway.runtime.plan_mark import read_mark
-from parkway.runtime.records import Incoming, Record
-from parkway.schemas.plan import ActionPlan, Plan
+from parkway.schemas.plan import ActionPlan, Plan, SourcePlan
 
 
 def plan(*names: str) -> Plan:
@@ -24,19 +22,6 @@ def plan(*names: str) -> Plan:
 
 
 OLD, NEW = plan("old-a", "old-b"), plan("new-a", "new-b")
-
-
-class WithForeignTopic(Routing):
-    """Takes a topic with a partition count of its own: its records go to their partition modulo P."""
-
-    foreign = "no-topic"
-
-    @property
-    def input_topics(self) -> tuple[str, ...]:
-        return (*super().input_topics, self.foreign)
-
-    def route(self, record: Incoming) -> list[Record]:
-        return super().route(replace(record, partition=record.partition % 3))
 
 
 class Running:
@@ -125,14 +110,15 @@ def test_every_partition_shows_the_plan_in_force_even_without_any_record(here: I
 
 
 def test_a_plan_with_other_input_topics_is_subscribed_to(here: Installation, running: Running) -> None:
-    foreign = WithForeignTopic.foreign = f"foreign-{here.settings.namespace}"
+    foreign = f"foreign-{here.settings.namespace}"
     here.admin.create_topics([NewTopic(foreign, num_partitions=5, replication_factor=1)])[foreign].result()
     for number in range(50):
         here.emit(
             event("number", number=number), topic=foreign, partition=number % 5, headers={"parkway-type": "number"}
         )
     here.flush()
-    running.update = WithForeignTopic(NEW, here.topics)
+    new = NEW.model_copy(update={"sources": (SourcePlan(topic=foreign, format="envelope"),)}).with_build()
+    running.update = Routing(new, here.topics, partitions=3)
     here.wait_read(here.topics.action("new-a"), 50)
     found = numbers(here, "new-a")
     # Source partition s goes to s mod 3, in order.
@@ -140,7 +126,7 @@ def test_a_plan_with_other_input_topics_is_subscribed_to(here: Installation, run
         routed = [one for one in found[source % 3] if one % 5 == source]
         assert routed == list(range(source, 50, 5))
     topics = {here.topics.requests: 3, here.topics.events: 3, foreign: 5}
-    wait_for("the new plan everywhere", lambda: running.plans(topics) == {NEW.build})
+    wait_for("the new plan everywhere", lambda: running.plans(topics) == {new.build})
     running.update = Routing(OLD, here.topics)
     del topics[foreign]
     wait_for("the old plan everywhere", lambda: running.plans(topics) == {OLD.build})
