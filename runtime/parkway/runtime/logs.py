@@ -47,7 +47,7 @@ def configure_logs(log_format: str = "auto", level: str = "info", *, capture_con
     structlog.configure(
         processors=[*shared, exceptions, _in_order, renderer],
         wrapper_class=structlog.make_filtering_bound_logger(number),
-        logger_factory=structlog.WriteLoggerFactory(file=sys.stderr),
+        logger_factory=_Lines,
         cache_logger_on_first_use=True,
     )
     _configure_logging(number, [*shared, _add_logger_name], renderer)
@@ -63,8 +63,19 @@ def get_logger(component: str) -> Any:
     return structlog.get_logger(component=component)
 
 
+class _Lines:
+    """structlog's lines: each in one call, for other threads write too, to what `sys.stderr` is at that moment."""
+
+    def __init__(self, *_: Any) -> None: ...
+
+    def msg(self, line: str) -> None:
+        sys.stderr.write(line + "\n")
+
+    debug = info = warning = error = critical = exception = msg
+
+
 class _Stderr(logging.Handler):
-    """Writes to what `sys.stderr` is now, a line in one call: other threads write there too."""
+    """The lines of `logging`, written as those of structlog are."""
 
     def emit(self, record: logging.LogRecord) -> None:
         try:

@@ -161,3 +161,20 @@ def test_librdkafka_says_a_thing_once_a_minute() -> None:
     assert refused[0]["level"] == "error"
     assert refused[0]["instance"] == "w0"
     assert "acme.test" in refused[0]["event"]
+
+
+def test_lines_go_to_what_stderr_is_at_that_moment() -> None:
+    lines = lines_of("""
+        import io, logging, sys
+        log = get_logger("worker")
+        log.info("first")
+        real, sys.stderr = sys.stderr, io.StringIO()
+        log.info("elsewhere")
+        logging.getLogger("mine").info("elsewhere")
+        assert sys.stderr.getvalue().count("elsewhere") == 2
+        sys.stderr.close()  # as the captured one of a test that is over
+        sys.stderr = real
+        log.info("second")
+        logging.getLogger("mine").info("third")
+    """)
+    assert [line["event"] for line in lines] == ["first", "second", "third"]
