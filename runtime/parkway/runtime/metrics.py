@@ -136,6 +136,17 @@ IGNORED = Counter(
     "Records completed without effect: repeated requests, responses that nobody waits for. Harmless",
     ["action", "reason"],
 )
+DEATHS = Gauge(
+    "parkway_worker_deaths",
+    "Deaths in a row that unfinished records are suspected of; from 2 on fewer run at once. Stays above 0: read the "
+    "log (owner_died), look at exit codes, and stop workers by SIGTERM only",
+    ["action"],
+)
+CONVICTED = Counter(
+    "parkway_worker_convicted",
+    "Records that killed their process and are not run again. Grows: read the DLQ (poison), mend the handler",
+    ["action"],
+)
 BACK_OFF = Gauge(
     "parkway_worker_back_off",
     "Records that failed and wait for their next attempt. Grows: handlers fail; read the log (action_attempt_failed)",

@@ -54,4 +54,5 @@ class DlqReason(StrEnum):
     BAD_REQUEST = "bad_request"  # attributes that the action cannot read, and no failed response exists
     ACTION_FAILED = "action_failed"  # the user's code raised, after its retries
     DEADLINE_EXCEEDED = "deadline_exceeded"  # a user action was not finished by its deadline
+    POISON = "poison"  # the process died while it ran this record and nothing else
     PARKED_UNREADABLE = "parked_unreadable"  # a parked record that this version cannot decode

@@ -9,6 +9,12 @@ from typing import Any, Final
 # asyncio's own pool has a handful of threads on a small machine: it would cap an action's concurrency.
 # Threads are started when they are needed, so a large bound costs nothing.
 _POOL: Final = ThreadPoolExecutor(max_workers=256, thread_name_prefix="parkway-sync")
+_running: set[object] = set()
+
+
+def running() -> int:
+    """Calls that run now, those that nobody waits for any more included."""
+    return len(_running)
 
 
 async def run_in_thread(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
@@ -20,6 +26,8 @@ async def run_in_thread(function: Callable[..., Any], /, *args: Any, **kwargs: A
     context = contextvars.copy_context()
 
     def call() -> tuple[Any, BaseException | None]:
+        here = object()
+        _running.add(here)
         try:
             return context.run(function, *args, **kwargs), None
         except StopIteration as error:
@@ -29,6 +37,8 @@ async def run_in_thread(function: Callable[..., Any], /, *args: Any, **kwargs: A
             return None, wrapped
         except BaseException as error:
             return None, error
+        finally:
+            _running.discard(here)
 
     result, error = await asyncio.get_running_loop().run_in_executor(_POOL, call)
     if error is not None:

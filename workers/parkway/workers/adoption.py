@@ -46,6 +46,10 @@ class Carried:
     def own(self, epoch: Epoch) -> None:
         self._stamps.add(epoch.stamp)
 
+    def owns(self, stamp: str | None) -> bool:
+        """Is this the stamp of an assignment of this process?"""
+        return stamp in self._stamps
+
     def carry(self, running: dict[Work, asyncio.Task[None]]) -> None:
         self._running.update(running)
 
@@ -93,8 +97,9 @@ class Carried:
         self.drop()
 
     def _may_go_on(self, work: Work, partition: Partition, restored: Restored) -> bool:
-        stamp = restored.stamps.get(work.lane)
-        if stamp not in self._stamps or not partition.completion(work.lane).is_unfinished(work.record.offset):
+        if not self.owns(restored.stamps.get(work.lane)) or not partition.completion(work.lane).is_unfinished(
+            work.record.offset
+        ):
             return False
         if work.request_id is None:
             return True

@@ -11,6 +11,7 @@ from parkway.schemas.topics import Topics
 from parkway.workers.completion import Completion
 from parkway.workers.kept import Kept
 from parkway.workers.parked import ParkedIndex
+from parkway.workers.poison import Standing
 from parkway.workers.remembered import Remembered
 from parkway.workers.restore import Restored
 from parkway.workers.work import Epoch, Lane, Result, Work
@@ -21,8 +22,11 @@ CATCH_UP_SECONDS: Final = 3.0
 class Partition:
     """One partition: completed offsets of both lanes, the parked index, and works that wait for something."""
 
-    def __init__(self, number: int, restored: Restored, action: str, topics: Topics) -> None:
+    def __init__(
+        self, number: int, restored: Restored, action: str, topics: Topics, standing: Standing | None = None
+    ) -> None:
         self.number = number
+        self.standing = standing or Standing()
         self.parked = ParkedIndex()
         for request_id, entry in restored.entries.items():
             self.parked.load(request_id, entry)
@@ -33,7 +37,7 @@ class Partition:
         self._lanes = {lane: (names[lane], completion) for lane, completion in restored.lanes.items()}
         self._committed = {lane: completion.watermark for lane, (_, completion) in self._lanes.items()}
         self._sent = dict(self._committed)  # by the newest transaction
-        self._resume_end = restored.resume_end
+        self._resume_end = restored.ends.get(Lane.RESUME, 0)
         self._transactions = restored.number
         self._parked_upto = restored.parked_upto
         self._was_broken = bool(restored.broken)
@@ -76,15 +80,38 @@ class Partition:
             for lane, (_, completion) in self._lanes.items()
         )
 
+    def be_cautious(self, *, cautious: bool) -> None:
+        """Something in the process is suspected, or nothing any more."""
+        if cautious:
+            self.standing.be_cautious({lane: completion.next for lane, (_, completion) in self._lanes.items()})
+        else:
+            self.standing.be_free()
+
+    def settle(self) -> bool:
+        """True: the last suspect of this partition is done."""
+        return self.standing.settle({lane: completion.watermark for lane, (_, completion) in self._lanes.items()})
+
+    def suspects(self) -> int:
+        """Offsets that are suspected; gaps in the log count, too."""
+        return sum(
+            max(0, self.standing.suspects_end(lane) - completion.watermark)
+            for lane, (_, completion) in self._lanes.items()
+        )
+
+    def awaits_suspects(self) -> bool:
+        """Are suspects of new work to come that are not taken yet?"""
+        return self.completion(Lane.NEW).next < self.standing.suspects_end(Lane.NEW)
+
     def offsets(self, completed: Mapping[Lane, Iterable[int]], stamp: str) -> list[TopicPartition]:
         """What a transaction commits for this partition: both lanes, even when nothing advanced.
 
         Without it the transaction would not be fenced. The number grows with every transaction.
         """
         self._transactions += 1
+        marks = self.standing.sending()
         commits = []
         for lane, (topic, completion) in self._lanes.items():
-            offset, metadata = completion.snapshot(set(completed.get(lane, ())), stamp, self._transactions)
+            offset, metadata = completion.snapshot(set(completed.get(lane, ())), stamp, self._transactions, marks[lane])
             self._sent[lane] = offset
             commits.append(TopicPartition(topic, self.number, offset, metadata))
         return commits
@@ -94,6 +121,7 @@ class Partition:
         if parked_offset is not None:
             self._parked_upto = max(self._parked_upto, parked_offset + 1)
         self._committed = dict(self._sent)
+        self.standing.committed()
         for lane, (_, completion) in self._lanes.items():
             completion.complete(set(completed.get(lane, ())))
 
@@ -133,6 +161,13 @@ class Assignment:
         """Seconds since the oldest record in hand was written; 0 when there is none. From any thread."""
         oldest = min((at for one in self.partitions.values() if (at := one.oldest())), default=None)
         return max(0.0, time.time() - oldest / 1000) if oldest is not None else 0.0
+
+    def deaths(self) -> int:
+        """The most deaths in a row that a record of these is suspected of."""
+        return max((partition.standing.deaths for partition in self.partitions.values()), default=0)
+
+    def awaits_suspects(self) -> bool:
+        return any(partition.awaits_suspects() for partition in self.partitions.values())
 
     def behind_commit(self) -> int:
         """Responses that wait for the outcome of a transaction."""

@@ -1,6 +1,7 @@
 """What a worker has taken and does not run, and which of it starts next (DESIGN 7.1). Used on the event loop only.
 
-In this order: what failed and is to be tried again, continuations, what waited for a limiter, new work.
+In this order: suspects (poison.py), what failed and is to be tried again, continuations, what waited for a limiter, new
+work.
 """
 
 from dataclasses import dataclass, replace
@@ -24,6 +25,15 @@ class Start:
 
     held: Held
     permit: Permit | None = None
+
+    @property
+    def work(self) -> Work:
+        return self.held.work
+
+    def drop(self) -> None:
+        """It does not start after all, and will be taken again."""
+        if self.permit is not None:
+            self.permit.end()
 
 
 class Backlog:
@@ -61,6 +71,10 @@ class Backlog:
     def next(self, assignment: Assignment) -> Work | Start | None:
         """A work to dispatch, or one to start; None when nothing may."""
         new_work = self._may_start_new(assignment)
+        if self._queues.most_urgent(new_work=new_work):
+            suspect = self._queues.next(assignment, new_work=new_work)
+            if suspect is not None:
+                return suspect
         due = self._back_off.due()
         if due is not None and (start := self.admit(due)) is not None:
             return start
@@ -69,6 +83,14 @@ class Backlog:
         if permitted is not None:
             return Start(*permitted)
         return self._queues.next(assignment, new_work=new_work)
+
+    def most_urgent(self, assignment: Assignment) -> int | None:
+        """The deaths that what may start next is suspected of, 0 for none; None when nothing is there."""
+        urgency = self._queues.most_urgent(new_work=self._may_start_new(assignment))
+        if urgency:
+            return urgency
+        held = self._lines.most_urgent(self._back_off.most_urgent())
+        return held if held is not None else urgency
 
     def _may_start_new(self, assignment: Assignment) -> bool:
         if not assignment.caught_up():
@@ -97,6 +119,10 @@ class Backlog:
     def wait(self) -> float | None:
         """Seconds until a back-off ends; None when there is none."""
         return self._back_off.wait()
+
+    def room_for_suspects(self) -> int:
+        """How many more records may be taken until the suspects among them are there: others must not keep them out."""
+        return self._buffer - self._queues.suspects(Lane.NEW)
 
     def room(self, lane: Lane) -> int:
         """How many more records of a lane may be taken."""

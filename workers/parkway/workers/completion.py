@@ -6,7 +6,8 @@ id, the owner's stamp (random per assignment) and a number that grows with every
 owner can tell its own commits from another's.
 
 Behind that stand extra fields, `name=value` joined by `|`; a reader skips those it does not know. `tried` holds the
-unfinished records that failed before, so that a crash does not begin counting anew.
+unfinished records that failed before, so that a crash does not begin counting anew. `marks` say how the owner left the
+partition, and who is suspected of its death (marks.py).
 """
 
 import base64
@@ -16,12 +17,14 @@ from dataclasses import dataclass, field
 from typing import Final, Self
 
 from parkway.workers.attempts import MOST_BYTES, Tried, read_tried, write_tried
+from parkway.workers.marks import CLEAN, LONGEST_TEXT, Marks
 
 VERSION: Final = "2"
 _WITHOUT_EXTRAS: Final = "1"  # still read
 # Everything in the string but the bitmap and the attempts: version, topic id, base, stamp, number, span, separators.
-_FIXED_BYTES: Final = 150
+_FIXED_BYTES: Final = 150 + LONGEST_TEXT
 _TRIED: Final = "tried"
+_MARKS: Final = "marks"
 
 
 class MapError(ValueError):
@@ -39,6 +42,7 @@ class CommittedMap:
     number: int
     unfinished: frozenset[int]
     tried: Mapping[int, Tried] = field(default_factory=dict)  # of the unfinished ones, by offset
+    marks: Marks = CLEAN
 
 
 def largest_span(metadata_bytes: int) -> int:
@@ -46,7 +50,7 @@ def largest_span(metadata_bytes: int) -> int:
     return max(1, (metadata_bytes - _FIXED_BYTES - MOST_BYTES) // 4 * 3 * 8)
 
 
-def encode(
+def encode(  # what a map is made of
     topic_id: str,
     base: int,
     end: int,
@@ -54,6 +58,7 @@ def encode(
     number: int,
     unfinished: Collection[int],
     tried: Mapping[int, Tried] | None = None,
+    marks: Marks = CLEAN,
 ) -> str:
     """The metadata string for the offsets [base, end); `unfinished` and `tried` ones lie in that range."""
     bits = bytearray((end - base + 7) // 8)
@@ -65,6 +70,8 @@ def encode(
     form, body = ("z", packed) if len(packed) < len(plain) else ("b", plain)
     text = base64.b64encode(body).decode()
     extras = {_TRIED: write_tried(tried, base)} if tried else {}
+    if marks != CLEAN:
+        extras[_MARKS] = marks.to_text()
     written = "|".join(f"{name}={value}" for name, value in extras.items())
     return f"{VERSION};{topic_id};{base};{stamp};{number};{end - base};{form}{text};{written}"
 
@@ -87,6 +94,7 @@ def decode(text: str) -> CommittedMap:
         elif coded[:1] != "b":
             raise MapError(f"unknown form {coded[:1]!r}")
         tried = read_tried(extras.get(_TRIED, ""), base)
+        marks = Marks.from_text(extras.get(_MARKS, ""))
     except (ValueError, zlib.error) as error:
         raise MapError(f"broken map {text[:60]!r}: {error}") from None
     unfinished = frozenset(
@@ -94,7 +102,7 @@ def decode(text: str) -> CommittedMap:
     )
     if span < 0 or any(offset >= base + span for offset in unfinished):
         raise MapError(f"broken map {text[:60]!r}: an offset beyond its span")
-    return CommittedMap(topic_id, base, span, stamp, number, unfinished, tried)
+    return CommittedMap(topic_id, base, span, stamp, number, unfinished, tried, marks)
 
 
 class Completion:
@@ -206,7 +214,7 @@ class Completion:
                 self._adopted.discard(offset)
                 self._early.add(offset)
 
-    def snapshot(self, completed: Collection[int], stamp: str, number: int) -> tuple[int, str]:
+    def snapshot(self, completed: Collection[int], stamp: str, number: int, marks: Marks = CLEAN) -> tuple[int, str]:
         """Offset and metadata string to commit, when `completed` are completed in that transaction too."""
         gone = set(completed)
         early = self._early | (gone & self._adopted)
@@ -221,7 +229,7 @@ class Completion:
             end = beyond
         base = min(unfinished, default=end)
         tried = {offset: known for offset, known in self._tried.items() if base <= offset < end and offset not in gone}
-        return base, encode(self.topic_id, base, end, stamp, number, unfinished, tried)
+        return base, encode(self.topic_id, base, end, stamp, number, unfinished, tried, marks)
 
     def __len__(self) -> int:
         return len(self._open) + len(self._adopted)

@@ -17,6 +17,10 @@ class UndeliverableError(Exception):
     """`Action.failed` gets this when Kafka refused the records of a result."""
 
 
+class PoisonError(Exception):
+    """`Action.failed` gets this for a record that killed its process. The message quotes nothing of it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Park:
     """Write the request's parked record; it waits for the response to the tool request `waits_for`.

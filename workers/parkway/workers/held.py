@@ -38,6 +38,12 @@ class BackOff:
             return heapq.heappop(self._heap)[2]
         return None
 
+    def most_urgent(self) -> int | None:
+        """The urgency of the one that is due; None when none is."""
+        if self._heap and self._heap[0][0] <= self._clock():
+            return self._heap[0][2].work.urgency
+        return None
+
     def wait(self) -> float | None:
         """Seconds until the next one is due; None when there is none."""
         return max(0.0, self._heap[0][0] - self._clock()) if self._heap else None
@@ -76,6 +82,17 @@ class Lines:
     def waiting(self, lane: Lane) -> int:
         """From any thread."""
         return sum(len(line.lanes[lane]) for line in list(self._lines.values()))
+
+    def most_urgent(self, other: int | None) -> int | None:
+        """The urgency of the first of those whose limiter may let them go, or `other` when that is more."""
+        first = [
+            waiting[0][1].work.urgency
+            for line in self._lines.values()
+            if line.may_move
+            for waiting in line.lanes.values()
+            if waiting
+        ]
+        return max([*first, other] if other is not None else first, default=None)
 
     def put(self, limiter: Limiter, held: Held) -> None:
         line = self._lines.setdefault(limiter, Line())

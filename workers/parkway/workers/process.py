@@ -10,6 +10,7 @@ from typing import Final, NoReturn
 
 from confluent_kafka.admin import AdminClient
 
+from parkway.agents import threads
 from parkway.agents.agent import Agent, Definition, definition_of, running
 from parkway.agents.errors import AgentError, did_you_mean
 from parkway.runtime.clients import admin_client, group_consumer, manual_consumer
@@ -32,6 +33,7 @@ from parkway.workers.committer import Committer
 from parkway.workers.completion import largest_span
 from parkway.workers.consumers import GroupConsumer, ResumeConsumer
 from parkway.workers.effects import Action
+from parkway.workers.governor import Governor
 from parkway.workers.limiter import Limiter
 from parkway.workers.model_limits import limiter_of
 from parkway.workers.restore import Restorer
@@ -69,8 +71,9 @@ async def run_worker(
         await stack.enter_async_context(running(one))
         admin = admin_client(settings, f"{settings.namespace}.worker.{instance.name}")
         slots = Slots(settings.process_concurrency)
+        governor = Governor(threads.running, settings.process_concurrency)
         workers = [
-            await _make_worker(settings, plan, action, one, definition, instance, admin, health, slots)
+            await _make_worker(settings, plan, action, one, definition, instance, admin, health, slots, governor)
             for action in chosen_actions(plan, names)
         ]
         log.info("worker_started", plan=plan.build, actions=[action.name for action in chosen_actions(plan, names)])
@@ -168,6 +171,7 @@ async def _make_worker(
     admin: AdminClient,
     health: Health,
     slots: Slots,
+    governor: Governor,
 ) -> Worker:
     limiters = _limiters(planned, definition)
     action = _action(settings, planned, agent, definition, limiters)
@@ -197,6 +201,7 @@ async def _make_worker(
         order=options.order if options is not None else "unordered",
         concurrency=(options.concurrency if options is not None else None) or settings.concurrency,
         slots=slots,
+        governor=governor,
         limiters=list(limiters.values()),
         partitions=await asyncio.to_thread(partition_count, admin, action_topic),
         largest_span=largest_span(metadata_limit),

@@ -1,8 +1,9 @@
-"""What is taken and not started: continuations first, and one record of a key at a time (DESIGN 7.1).
+"""What is taken and not started: suspects first, then continuations; one record of a key at a time (DESIGN 7.1).
 
 Used on the event loop only.
 """
 
+import heapq
 from collections import deque
 from collections.abc import Iterable
 
@@ -19,12 +20,19 @@ class Queues:
     def __init__(self, *, by_key: bool) -> None:
         self._by_key = by_key
         self._lanes: dict[Lane, deque[Work]] = {lane: deque() for lane in Lane}
+        self._suspects: dict[Lane, list[tuple[int, int, Work]]] = {lane: [] for lane in Lane}  # heaps: by urgency
+        self._suspects_put = 0
         self._ready: deque[Work] = deque()  # their key came free
+        self._holders: set[Work] = set()  # suspects whose key came free
         self._behind_keys = 0
+
+    def suspects(self, lane: Lane) -> int:
+        return len(self._suspects[lane])
 
     def waiting(self, lane: Lane) -> int:
         """Taken and not started, less those behind a busy key."""
-        return len(self._lanes[lane]) + (len(self._ready) if lane is Lane.NEW else 0)
+        ready = len(self._ready) if lane is Lane.NEW else 0
+        return len(self._lanes[lane]) + len(self._suspects[lane]) + ready
 
     @property
     def behind_keys(self) -> int:
@@ -32,25 +40,53 @@ class Queues:
         return self._behind_keys
 
     def put(self, work: Work) -> None:
-        self._lanes[work.lane].append(work)
+        if work.urgency:
+            self._put_suspect(work)
+        else:
+            self._lanes[work.lane].append(work)
 
     def put_first(self, works: Iterable[Work]) -> None:
         """Continuations that waited for a commit go before the others."""
         self._lanes[Lane.RESUME].extendleft(reversed(list(works)))
 
+    def most_urgent(self, *, new_work: bool) -> int | None:
+        """The urgency of what may start next, 0 for no suspect; None when there is nothing."""
+        for lane in self._may_start(new_work=new_work):
+            if self._suspects[lane]:
+                return -self._suspects[lane][0][0]
+        ready = self._ready or any(self._lanes[lane] for lane in self._may_start(new_work=new_work))
+        return 0 if ready else None
+
     def next(self, assignment: Assignment, *, new_work: bool) -> Work | None:
         """The next work to start, which now holds its key; None when nothing may start."""
-        if self._ready:
-            return self._ready.popleft()
-        while True:
-            if self._lanes[Lane.RESUME]:
-                work = self._lanes[Lane.RESUME].popleft()
-            elif self._lanes[Lane.NEW] and new_work:
-                work = self._lanes[Lane.NEW].popleft()
-            else:
-                return None
+        while (work := self._pop(new_work=new_work)) is not None:
+            if work in self._holders:
+                self._holders.discard(work)
+                return work
             if self.take_key(assignment.partitions[work.partition], work):
                 return work
+        return self._ready.popleft() if self._ready else None
+
+    def _pop(self, *, new_work: bool) -> Work | None:
+        """What is asked for its key next; None when there is nothing, or what is ready goes first."""
+        lanes = self._may_start(new_work=new_work)
+        for lane in lanes:
+            if self._suspects[lane]:
+                return heapq.heappop(self._suspects[lane])[2]
+        if self._ready:
+            return None
+        for lane in lanes:
+            if self._lanes[lane]:
+                return self._lanes[lane].popleft()
+        return None
+
+    @staticmethod
+    def _may_start(*, new_work: bool) -> tuple[Lane, ...]:
+        return (Lane.RESUME, Lane.NEW) if new_work else (Lane.RESUME,)
+
+    def _put_suspect(self, work: Work) -> None:
+        self._suspects_put += 1
+        heapq.heappush(self._suspects[work.lane], (-work.urgency, self._suspects_put, work))
 
     def take_key(self, partition: Partition, work: Work) -> bool:
         """False when the key is busy, and the work was put behind it."""
@@ -73,7 +109,12 @@ class Queues:
         behind = partition.behind_key[key]
         if behind:
             self._behind_keys -= 1
-            self._ready.append(behind.popleft())
+            ready = behind.popleft()
+            if ready.urgency:
+                self._holders.add(ready)
+                self._put_suspect(ready)
+            else:
+                self._ready.append(ready)
         else:
             del partition.behind_key[key]
 
@@ -81,5 +122,8 @@ class Queues:
         """An epoch has ended: everything in it will be taken again."""
         for lane in self._lanes.values():
             lane.clear()
+        for heap in self._suspects.values():
+            heap.clear()
+        self._holders.clear()
         self._ready.clear()
         self._behind_keys = 0

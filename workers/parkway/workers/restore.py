@@ -31,6 +31,7 @@ from parkway.schemas.parked import ParkedCancellation, ParkedError, ParkedKind, 
 from parkway.schemas.parked_head import read_head
 from parkway.workers.completion import CommittedMap, Completion
 from parkway.workers.kept import Kept
+from parkway.workers.marks import Marks
 from parkway.workers.parked import Entry
 from parkway.workers.work import Lane
 
@@ -64,9 +65,10 @@ class Restored:
     entries: dict[str, Entry] = field(default_factory=dict)
     cancellations: dict[bytes, ParkedCancellation] = field(default_factory=dict)  # of requests that have not come
     broken: list[BrokenEntry] = field(default_factory=list)
+    marks: dict[Lane, Marks] = field(default_factory=dict)
+    ends: dict[Lane, int] = field(default_factory=dict)  # high watermarks: nothing beyond was taken by anyone
     parked_from: int = 0  # where reading of `parked` began
     parked_upto: int = 0  # what lies below this offset is in `entries`
-    resume_end: int = 0  # where `resume` ended when this was read
 
 
 class Restorer:
@@ -117,28 +119,27 @@ class Restorer:
             if topic is not None
             for partition in partitions
         ]
-        found, ends = self._stable_offsets(wanted, cancelled) if wanted else ({}, {})
+        found = self._stable_offsets(wanted, cancelled) if wanted else {}
         restored = {}
         for partition in partitions:
-            lanes = {Lane.NEW: self._completion(*found[action_topic, partition])}
+            places = {Lane.NEW: found[action_topic, partition]}
             if resume_topic is not None:
-                lanes[Lane.RESUME] = self._completion(*found[resume_topic, partition])
+                places[Lane.RESUME] = found[resume_topic, partition]
+            lanes = {lane: self._completion(committed, beginning) for lane, (committed, beginning, _) in places.items()}
             maps = {lane: committed for lane, (_, committed) in lanes.items() if committed is not None}
             restored[partition] = Restored(
                 {lane: completion for lane, (completion, _) in lanes.items()},
                 {lane: committed.stamp for lane, committed in maps.items()},
                 max((committed.number for committed in maps.values()), default=0),
-                resume_end=ends[resume_topic, partition] if resume_topic is not None else 0,
+                marks={lane: committed.marks for lane, committed in maps.items()},
+                ends={lane: end for lane, (_, _, end) in places.items()},
             )
         return restored
 
     def _stable_offsets(
         self, wanted: list[TopicPartition], cancelled: threading.Event
-    ) -> tuple[dict[tuple[str, int], tuple[TopicPartition, int]], dict[tuple[str, int], int]]:
-        """Committed offsets with the log's beginnings, and its ends.
-
-        Offset and beginning are the same where nothing (usable) is committed.
-        """
+    ) -> dict[tuple[str, int], tuple[TopicPartition, int, int]]:
+        """Committed offsets with the log's beginnings and ends; a beginning where nothing (usable) is committed."""
         committed = _until_answered(lambda: self._offsets.committed(wanted, _ASK_SECONDS), cancelled)
         places = [(one.topic, one.partition) for one in committed]
         beginnings = _until_answered(lambda: log_beginnings(self._admin, places), cancelled)
@@ -153,8 +154,8 @@ class Restorer:
                 self._warn_outside(one, beginning, end, "records are lost: the topic's retention is too short")
             if one.offset < 0 or one.offset > end:
                 one = TopicPartition(one.topic, one.partition, beginning)  # noqa: PLW2901
-            found[place] = (one, beginning)
-        return found, ends
+            found[place] = (one, beginning, end)
+        return found
 
     def _warn_outside(self, committed: TopicPartition, beginning: int, end: int, consequence: str) -> None:
         self._log.warning(

@@ -17,9 +17,19 @@ from parkway.schemas.events import CancelRequestEvent, Event
 from parkway.schemas.parked import ParkedCancellation, ParkedRecord, parked_key
 from parkway.schemas.plan import Plan
 from parkway.schemas.tokens import Token, is_secret, new_secret
-from parkway.workers.effects import Action, Effects, Failure, Park, ParkedTooLargeError, Task, UndeliverableError
+from parkway.workers.effects import (
+    Action,
+    Effects,
+    Failure,
+    Park,
+    ParkedTooLargeError,
+    PoisonError,
+    Task,
+    UndeliverableError,
+)
 from parkway.workers.outbox import Cause, Outbox
 from parkway.workers.parked import Entry, Origin
+from parkway.workers.poison import Conviction
 from parkway.workers.restore import BrokenEntry
 from parkway.workers.work import Epoch, Result, Work
 
@@ -110,10 +120,19 @@ class ResultBuilder:
         self._log.info("record_ignored", reason=reason, origin=origin)
         return Result(work.epoch, work.partition, work)
 
-    def dead(self, work: Work, reason: DlqReason, message: str, task: Task | None = None) -> Result:
+    def convicted(self, work: Work, task: Task, conviction: Conviction) -> Result:
+        """The end of a record that died alone: its failed response, or the DLQ where there is none."""
+        effects = self._action.failed(task, PoisonError(str(conviction)))
+        if effects.failure is not None:
+            return self.dead(work, DlqReason.POISON, str(conviction), task, attempts=conviction.deaths)
+        return self.handled(work, task, effects)
+
+    def dead(
+        self, work: Work, reason: DlqReason, message: str, task: Task | None = None, *, attempts: int = 1
+    ) -> Result:
         """A record that no handler can take, or whose failure could not be written."""
         result = Result(work.epoch, work.partition, work, task)
-        result.records = [self._outbox.dead_letter(work.record, reason, message, 1)]
+        result.records = [self._outbox.dead_letter(work.record, reason, message, attempts)]
         self._end(result, work.request_id)
         return result
 

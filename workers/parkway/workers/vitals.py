@@ -35,6 +35,7 @@ class Vitals:
         metrics.RUNNING.labels(name).set_function(running)
         metrics.QUEUED.labels(name).set_function(queued)
         metrics.LAG.labels(name).set_function(lag)
+        metrics.DEATHS.labels(name).set_function(lambda: one.deaths() if (one := current()) else 0)
         metrics.PARKED.labels(name).set_function(lambda: one.parked() if (one := current()) else 0)
         metrics.PARKED_BYTES.labels(name).set_function(lambda: one.parked_bytes() if (one := current()) else 0)
         metrics.OLDEST_SECONDS.labels(name).set_function(lambda: one.oldest_age() if (one := current()) else 0)

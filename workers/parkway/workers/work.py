@@ -41,6 +41,7 @@ class Work:
     event: Mapping[str, Any] = field(default_factory=dict)
     request_id: str | None = None  # the request whose claim this work holds
     started_from: bytes | None = None  # the parked record that its handler was given
+    urgency: int = 0  # of a suspect: the deaths that it is suspected of
     traceparent: str | None = None  # of its handler's span: what it sends carries it
 
     @property

@@ -27,6 +27,7 @@ from parkway.schemas.avro.codec import RegistryUnavailableError
 from parkway.schemas.errors import DlqReason
 from parkway.schemas.event_types import EventType
 from parkway.schemas.plan import ActionPlan
+from parkway.workers.admission import Admission
 from parkway.workers.adoption import Carried
 from parkway.workers.assignment import CATCH_UP_SECONDS, Assignment, Partition, completed_offsets
 from parkway.workers.backlog import Backlog, Start
@@ -35,11 +36,13 @@ from parkway.workers.committer import Committer
 from parkway.workers.consumers import GroupConsumer, ResumeConsumer
 from parkway.workers.dispatch import Dispatcher, place
 from parkway.workers.effects import Action, Effects, Task
+from parkway.workers.governor import Governor
 from parkway.workers.held import Lines
 from parkway.workers.in_hand import InHand
 from parkway.workers.kept import KEPT_SECONDS, KeptIndexes
 from parkway.workers.lag import Lag
 from parkway.workers.limiter import Limiter, Permit
+from parkway.workers.poison import Standing
 from parkway.workers.queues import Queues
 from parkway.workers.restore import RestoreCancelledError, Restored, Restorer
 from parkway.workers.results import ResultBuilder
@@ -48,6 +51,7 @@ from parkway.workers.slots import Slots
 from parkway.workers.spans import describe_end, handling
 from parkway.workers.times import now_ms
 from parkway.workers.upkeep import Upkeep
+from parkway.workers.verdict import Judge
 from parkway.workers.vitals import Vitals
 from parkway.workers.work import Epoch, Held, Lane, Result, Work
 
@@ -73,6 +77,7 @@ class Worker:
         order: Literal["key", "unordered"],
         concurrency: int,
         slots: Slots,
+        governor: Governor,
         limiters: Sequence[Limiter],
         partitions: int,
         largest_span: int,
@@ -86,6 +91,7 @@ class Worker:
         self._builder = builder
         cancellations = Cancellations(settings, action.name, builder.build, builder, self._stop_handler)
         self._dispatcher = Dispatcher(settings, plan, action, builder, codec, cancellations)
+        self._judge = Judge(self._dispatcher, builder, action.name)
         parks_requests = any(kind != EventType.CancelRequestEvent for kind in plan.resumed_by)
         self._restorer = restorer
         self._concurrency = concurrency
@@ -105,6 +111,18 @@ class Worker:
             # Tools wait for nobody: only what may be parked is bounded.
             max_open=settings.max_open if parks_requests else None,
         )
+        self._governor = governor
+        self._admission = Admission(
+            action.name,
+            governor,
+            self._backlog,
+            slots,
+            may_start=self._may_start,
+            start=self._go_on,
+            add=lambda result: self._committer.add(result),  # noqa: PLW0108  (it is not there yet)
+            changed=self._after_starts,
+        )
+        governor.join(self._admission, concurrency)
         self._back_off_timer: asyncio.TimerHandle | None = None
         self._running: dict[Work, asyncio.Task[None]] = {}
         self._in_hand = InHand(settings.buffer_bytes)
@@ -146,6 +164,7 @@ class Worker:
     async def drain(self, seconds: float) -> None:
         """Take nothing new, give running handlers `seconds`, commit, leave the group."""
         self._draining = True
+        self._admission.stop()
         self.vitals.draining()
         self._update_wants()
         if self._running:
@@ -179,6 +198,7 @@ class Worker:
         self._carried.carry(self._running)
         self._running.clear()
         self._backlog.clear()
+        self._admission.end_epoch()
         self._in_hand.clear()
         if lost:
             self._own(NOTHING)  # after a revoke the share stays until the next assignment: nobody else has it before
@@ -186,8 +206,10 @@ class Worker:
         if self._resume is not None:
             await self._resume.end_epoch()
         if not lost:
+            self._close(assignment)
             await self._committer.flush(_FLUSH_SECONDS)
         left = await self._committer.end_epoch()
+        self._governor.forget(self._admission)
         if self._restore_task is not None:
             await asyncio.wait([self._restore_task])
         if not lost:
@@ -197,6 +219,13 @@ class Worker:
             self._kept.clear()
         partitions = len(assignment.partitions) if assignment is not None else 0
         self._log.info("revoked", partitions=partitions, lost=lost, cancelled=cancelled, carried=len(self._carried))
+
+    def _close(self, assignment: Assignment | None) -> None:
+        """Whoever comes next shall know that nobody died."""
+        for number, partition in assignment.partitions.items() if assignment is not None else ():
+            assert assignment is not None
+            partition.standing.close()
+            self._committer.add(Result(assignment.epoch, number, None))
 
     def _keep_indexes(self, assignment: Assignment | None) -> None:
         for number, partition in assignment.partitions.items() if assignment is not None else ():
@@ -218,7 +247,7 @@ class Worker:
             if is_cancellation(work):
                 self._cancel(partition, work)
             else:
-                self._backlog.put(work)
+                self._admission.take(partition, work)
         self._pump()
 
     def positions(self, epoch: Epoch, lane: Lane, positions: Sequence[tuple[int, int]]) -> None:
@@ -230,6 +259,7 @@ class Worker:
             partition.completion(lane).advance(position)
             if partition.moved_without_work():  # so that lag can reach zero
                 self._committer.add(Result(epoch, number, None))
+            self._admission.moved(assignment, partition)
         self._pump()
 
     def crashed(self, error: BaseException) -> None:
@@ -254,11 +284,13 @@ class Worker:
                         self._cancel(partition, work)
                 if partition.moved_without_work():
                     self._committer.add(Result(assignment.epoch, partition.number, None))
+            self._admission.committed(results)
         self._pump()
 
     def fenced(self) -> None:
         """The group has moved on; `on_lost` is on its way. Until then nothing may be done for this epoch."""
         self._assignment = None
+        self._admission.end_epoch()
         self.vitals.revoked()
         self._carried.carry(self._running)
         self._running.clear()
@@ -276,27 +308,27 @@ class Worker:
 
     def _pump(self) -> None:
         """Start what may start, while there are slots."""
-        assignment = self._assignment
-        if assignment is None:
-            return
-        while self._may_start() and self._slots.available(self._pump):
-            found = self._backlog.next(assignment)
-            if found is None:
-                self._slots.pass_on()
-                break
-            if isinstance(found, Start):
-                self._start(assignment.partitions[found.held.work.partition], found)
-            else:
-                self._dispatch(assignment.partitions[found.partition], found)
-        self._set_back_off_timer()
+        if self._assignment is not None:
+            self._admission.pump()
+
+    def _after_starts(self) -> None:
+        if self._assignment is not None:
+            self._set_back_off_timer()
         self._update_wants()
 
     def _may_start(self) -> bool:
-        return len(self._running) < self._concurrency and not self._draining and not self._committer.full
+        running = len(self._running) + self._admission.admitted
+        return running < self._concurrency and not self._draining and not self._committer.full
+
+    def _go_on(self, partition: Partition, found: Work | Start) -> None:
+        if isinstance(found, Start):
+            self._start(partition, found)
+        else:
+            self._dispatch(partition, found)
 
     def _decide(self, partition: Partition, work: Work) -> Task | Result | None:
         try:
-            return self._dispatcher.decide(partition, work)
+            return self._judge.decide(partition, work)
         except RegistryUnavailableError:
             raise  # the record is not to blame
         except Exception as error:
@@ -311,7 +343,11 @@ class Worker:
 
     def _stop_handler(self, partition: Partition, request_id: str) -> Work | None:
         """Take a request away from its handler, or from the line for one; what the handler gives back is dropped."""
-        stopped = self._stop_running(partition, request_id) or self._backlog.remove(partition.number, request_id)
+        stopped = (
+            self._stop_running(partition, request_id)
+            or self._admission.remove(partition.number, request_id)
+            or self._backlog.remove(partition.number, request_id)
+        )
         if stopped is not None:
             self._backlog.release_key(partition, stopped)
             self.vitals.handled("cancelled", 0.0)
@@ -322,6 +358,7 @@ class Worker:
             if work.partition == partition.number and work.request_id == request_id:
                 del self._running[work]
                 running.cancel()
+                self._admission.ended(work)
                 return work
         return None
 
@@ -329,15 +366,19 @@ class Worker:
         decision = self._decide(partition, work)
         if decision is None:
             self._backlog.release_key(partition, work)  # it is taken again when it is put back
+            self._admission.put_back(work)
         elif isinstance(decision, Result):
             self._finish(partition, work, decision)
         elif (start := self._backlog.admit(Held(work, decision))) is not None:
             self._start(partition, start)
+        else:
+            self._admission.put_back(work)  # it waits for a limiter
 
     def _start(self, partition: Partition, start: Start) -> None:
         work = start.held.work
         task = self._dispatcher.started(partition, start.held, start.permit)
         self._slots.take()
+        self._governor.started()
         running = asyncio.create_task(self._handle(work, task))
         running.add_done_callback(lambda ended: self._on_handler_end(ended, start.permit))
         self._running[work] = running
@@ -346,6 +387,10 @@ class Worker:
         self._slots.give_back()
         if permit is not None:
             permit.end()
+        try:
+            self._governor.ended()
+        except Exception as failure:  # of a record that could start now
+            self._fail(failure)
         error = None if task.cancelled() else task.exception()
         if error is not None:
             self._fail(error)  # ours, not the handler's: it must not leave a record in hand for ever
@@ -398,6 +443,7 @@ class Worker:
             self._put_off(partition, work, result, result.again)
             return
         self._committer.add(result)
+        self._admission.ended(work)
         self._backlog.release_key(partition, work)
 
     def _put_off(self, partition: Partition, work: Work, result: Result, seconds: float) -> None:
@@ -405,6 +451,7 @@ class Worker:
         assert result.task is not None
         partition.completion(work.lane).failed(work.record.offset, result.task.since // 1000)
         self._committer.add(Result(work.epoch, work.partition, None))
+        self._admission.put_back(work)
         self._backlog.put_off(Held(work, result.task), seconds)
 
     def _set_back_off_timer(self) -> None:
@@ -441,17 +488,16 @@ class Worker:
             return
         if cancelled.is_set():
             return
-        assignment = Assignment(
-            epoch,
-            {number: Partition(number, one, self._action.name, self._topics) for number, one in restored.items()},
-        )
+        assignment = Assignment(epoch, {number: self._partition(number, one) for number, one in restored.items()})
         self._assignment = assignment
         self._kept.forget(partitions)
         self._committer.begin_epoch(assignment)
+        self._admission.begin_epoch(assignment)
         self._carried.own(epoch)
         self._adopt(assignment, restored)
         for number in restored:
-            self._committer.add(Result(epoch, number, None))  # the maps carry this epoch's stamp from now on
+            # The maps are unclean and carry this epoch's stamp from now on: nothing starts before that is committed.
+            self._committer.add(Result(epoch, number, None))
         for number, one in restored.items():
             for broken in one.broken:
                 self._log.error("parked_record_unreadable", partition=number, reason=broken.reason)
@@ -468,11 +514,19 @@ class Worker:
                 [(number, one.completion(Lane.RESUME).next) for number, one in assignment.partitions.items()],
             )
 
+    def _partition(self, number: int, restored: Restored) -> Partition:
+        begins = {lane: completion.next for lane, completion in restored.lanes.items()}
+        ends = {lane: min(restored.ends[lane], begin + self._largest_span + _MARGIN) for lane, begin in begins.items()}
+        own = any(self._carried.owns(stamp) for stamp in restored.stamps.values())
+        standing = Standing.restored(restored.marks, begins, ends, own=own)
+        return Partition(number, restored, self._action.name, self._topics, standing)
+
     def _adopt(self, assignment: Assignment, restored: dict[int, Restored]) -> None:
         carried = len(self._carried)
         for adopted in self._carried.adopt(assignment, restored):
             partition = assignment.partitions[adopted.work.partition]
             self._backlog.take_key(partition, adopted.work)
+            partition.standing.to_start(adopted.work.lane, adopted.work.record.offset)
             self._in_hand.add(adopted.work)
             if adopted.task is not None:
                 self._running[adopted.work] = adopted.task
@@ -493,7 +547,10 @@ class Worker:
         if assignment is None or self._draining or self._in_hand.full(lane):
             return 0
         behind = assignment.behind_commit() if lane is Lane.RESUME else 0
-        return min(assignment.room(lane, self._largest_span), self._backlog.room(lane) - behind)
+        room = self._backlog.room(lane) - behind
+        if lane is Lane.NEW and self._governor.is_limited and assignment.awaits_suspects():
+            room = self._backlog.room_for_suspects()
+        return min(assignment.room(lane, self._largest_span), room)
 
     async def _watch_failure(self) -> None:
         await self.failed

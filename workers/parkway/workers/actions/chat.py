@@ -33,7 +33,7 @@ from parkway.workers.actions.json_schema import SchemaError
 from parkway.workers.actions.prompts import render
 from parkway.workers.actions.structured_output import OutputInvalidError, read_output
 from parkway.workers.actions.usage import Tally
-from parkway.workers.effects import Effects, Park, ParkedTooLargeError, Task
+from parkway.workers.effects import Effects, Park, ParkedTooLargeError, PoisonError, Task
 from parkway.workers.limiter import Limiter, Permit
 
 BACKOFF: Final = Retry(backoff=0.5, max_backoff=30.0)
@@ -131,6 +131,8 @@ class ChatAction:
     def failed(self, task: Task, error: Exception) -> Effects:
         if isinstance(error, ParkedTooLargeError):
             return self._failed(task, ErrorType.PARKED_TOO_LARGE, str(error), _tally(task))
+        if isinstance(error, PoisonError):
+            return self._failed(task, ErrorType.INTERNAL, str(error), _tally(task))
         return self._internal(task, error, _tally(task))
 
     def _state(self, task: Task) -> ChatState:
