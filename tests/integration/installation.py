@@ -137,7 +137,10 @@ class Installation:
         )
 
     def command(self, *arguments: str, answer: str = "", **environment: str) -> Said:
-        """`parkway ...`, in this process: another one takes seconds to start."""
+        """`parkway ...`, in this process: another one takes seconds to start.
+
+        Not for `router`, `worker` and `dev`: what they set for the whole process (logs) would stay.
+        """
         settings = {
             "PARKWAY_BOOTSTRAP_SERVERS": self.settings.bootstrap_servers,
             "PARKWAY_NAMESPACE": self.settings.namespace,

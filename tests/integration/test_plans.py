@@ -149,10 +149,10 @@ def test_apply_refuses_a_plan_that_may_not_be_in_force(install: Callable[..., In
     empty = here.parkway("router")
     assert (empty.returncode, empty.stdout) == (2, "")
     assert "parkway plan apply" in empty.stderr
-    elsewhere = here.command("router", PARKWAY_NAMESPACE=f"{here.settings.namespace}-empty")
-    assert elsewhere.code == 2
-    assert "parkway topics apply" in elsewhere.err
-    assert "parkway plan apply" in elsewhere.err
+    elsewhere = here.parkway("router", PARKWAY_NAMESPACE=f"{here.settings.namespace}-empty")
+    assert elsewhere.returncode == 2
+    assert "parkway topics apply" in elsewhere.stderr
+    assert "parkway plan apply" in elsewhere.stderr
     assert "parkway plan apply" in here.command("plan", "show").err
     nowhere = plan_of(here, ActionPlan(name="nowhere", triggers=("order",)))
     assert "parkway topics apply" in put(here, nowhere, code=2)

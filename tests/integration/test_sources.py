@@ -70,9 +70,9 @@ def test_avro_of_the_registry_and_cloudevents(install: Callable[..., Installatio
     for name in (avro, cloud):
         here.create_topic(name, 1)
     reading(here, SourcePlan(topic=avro, type="order", format="avro"), SourcePlan(topic=cloud, format="cloudevents"))
-    refused = here.command("router", "--plan", str(here.plan_file))
-    assert refused.code == 2
-    assert "PARKWAY_SCHEMA_REGISTRY" in refused.err
+    refused = here.parkway("router", "--plan", str(here.plan_file))
+    assert refused.returncode == 2
+    assert "PARKWAY_SCHEMA_REGISTRY" in refused.stderr
     here.router(PARKWAY_SCHEMA_REGISTRY=registry.url)
     buffer = BytesIO()
     schemaless_writer(buffer, parse_schema(ORDER), {"number": 1, "at": 1_777_000_000_500})
@@ -98,12 +98,15 @@ def test_a_source_that_is_missing_is_said_and_never_created(install: Callable[..
     applied = here.command("topics", "apply", "--plan", str(here.plan_file))
     assert applied.code == 0
     assert f"source topic {topic} is missing" in applied.out
-    for command in (["router", "--plan", str(here.plan_file)], ["plan", "apply", str(here.plan_file), "--yes"]):
-        done = here.command(*command)
-        assert done.code == 2
-        assert f"missing source topic {topic}: it is yours" in done.err
+    said = f"missing source topic {topic}: it is yours"
+    put = here.command("plan", "apply", str(here.plan_file), "--yes")
+    assert put.code == 2
+    assert said in put.err
+    router = here.parkway("router", "--plan", str(here.plan_file))
+    assert router.returncode == 2
+    assert said in router.stderr
     assert topic not in here.admin.list_topics(timeout=10).topics
     reading(here, SourcePlan(topic=here.topics.outputs, type="order"))
-    ours = here.command("router", "--plan", str(here.plan_file))
+    ours = here.command("plan", "apply", str(here.plan_file), "--yes")
     assert ours.code == 2
     assert "one of Parkway's own" in ours.err
