@@ -10,7 +10,7 @@ from parkway.workers.work import Epoch, Lane
 
 def started(resume_end: int) -> tuple[Assignment, Completion]:
     lanes = {lane: Completion("topic-id", 0) for lane in Lane}
-    partition = Partition(0, Restored(lanes, {}, 0, resume_end=resume_end), "chat", Topics("ns"))
+    partition = Partition(0, Restored(lanes, {}, 0, ends={Lane.RESUME: resume_end}), "chat", Topics("ns"))
     return Assignment(Epoch(1, None), {0: partition}), lanes[Lane.RESUME]
 
 
