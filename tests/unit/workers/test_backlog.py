@@ -36,13 +36,12 @@ class Bench:
         self.woken = asyncio.Event()
         self.clock = Clock()
         self.open = 0
-        self.partition: Any = SimpleNamespace(caught_up=lambda: True, behind_key={})
+        self.caught_up = True
+        self.partition: Any = SimpleNamespace(behind_key={})
         self.assignment: Any = SimpleNamespace(
-            caught_up=lambda: True, partitions={0: self.partition}, open_requests=lambda: self.open
+            partitions={0: self.partition}, open_requests=lambda: self.open, caught_up=lambda: self.caught_up
         )
-        action: Any = SimpleNamespace(
-            caught_up=lambda: True, limiter=lambda task: self.limiters.get(task.event.get("limit"))
-        )
+        action: Any = SimpleNamespace(limiter=lambda task: self.limiters.get(task.event.get("limit")))
         lines = Lines(self.woken.set)
         self.backlog = Backlog(action, Queues(by_key=by_key), lines, concurrency=1, max_open=max_open)
         self.backlog._back_off = BackOff(self.clock)
@@ -187,3 +186,12 @@ async def test_a_slot_that_a_woken_worker_does_not_need_is_passed_on(idle: bool)
     assert not slots.available(woken.set)
     slots.give_back()
     await asyncio.wait_for(woken.wait(), 5)
+
+
+def test_new_work_waits_for_the_continuations_that_were_there_before() -> None:
+    bench = Bench()
+    bench.caught_up = False
+    bench.put(bench.work(b"a"))
+    assert bench.run() == []
+    bench.caught_up = True
+    assert len(bench.run()) == 1

@@ -22,9 +22,10 @@ from parkway.schemas.events import CancelRequestEvent, Event, Token, ToolRequest
 from parkway.schemas.parked import ParkedCancellation, ParkedKind, ParkedRecord, parked_key, split_parked_key
 from parkway.workers.actions.chat import ChatAction
 from parkway.workers.actions.tool import ToolAction
+from parkway.workers.adoption import Carried
 from parkway.workers.completion import Completion
 from parkway.workers.effects import Effects, Task
-from parkway.workers.restore import Restored
+from parkway.workers.restore import Restored, _start_from
 from parkway.workers.work import Lane, Result
 
 
@@ -261,3 +262,39 @@ def test_a_tool_request_ends_without_a_response_and_its_calls_are_cancelled() ->
     assert [(one.key, one.value) for one in never.records] == [
         (parked_key("t2", "tool", ParkedKind.CANCELLED_ID), None)
     ]
+
+
+def test_what_is_remembered_is_kept_over_a_rebalance_only_while_it_is_what_is_committed(chat: Harness) -> None:
+    """Else it is read again: what was decided and not committed is taken, and decided, again."""
+    result = chat.cancel(request_id="r")
+    assert result is not None
+    assert chat.partition.kept() is None
+    (record,) = result.records
+    remembered = {record.key or b"": ParkedCancellation.from_json(record.value or b"")}
+    lanes = {lane: Completion("topic-id", 0) for lane in Lane}
+    after = Harness(ChatAction({}), Restored(lanes, {}, 0, {}, remembered))
+    kept = after.partition.kept()
+    assert kept is not None
+    restored = Restored({}, {}, 0)
+    _start_from(restored, kept, kept.upto)
+    assert restored.cancellations == remembered
+    after.decide(after.take(ask()))
+    assert after.partition.kept() is None
+
+
+def test_what_a_cancellation_ended_is_carried_over_a_rebalance_with_the_record_it_stopped_or_not_at_all(
+    chat: Harness,
+) -> None:
+    carried = Carried()
+    chat.decide(chat.take(ask()))
+    stopped = chat.cancel(request_id="r")
+    early = chat.cancel(request_id="other")
+    assert stopped is not None
+    assert early is not None
+    carried.carry_results([stopped, early])
+    assert len(carried) == 0
+    chat.commit(stopped)
+    work = chat.take(ask())
+    chat.decide(work)
+    carried.carry_results([chat.finish(work, parks())])
+    assert len(carried) == 1
