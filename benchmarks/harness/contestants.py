@@ -37,7 +37,6 @@ class Contestant:
     def environment(self, bootstrap: str, source: str, sink: str, workload: str) -> Mapping[str, str]:
         return {
             "PYTHONPATH": str(COMPETITORS),
-            "PYTHONWARNINGS": "ignore",  # theirs, of their dependencies
             "BENCH_BOOTSTRAP": bootstrap,
             "BENCH_SOURCE": source,
             "BENCH_SINK": sink,
