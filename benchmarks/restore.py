@@ -109,7 +109,7 @@ def restore(settings: Settings) -> tuple[float, Any]:
     topics = [settings.topics.action(ACTION), settings.topics.resume(ACTION)]
     restorer = Restorer(settings, admin, action=ACTION, topic_ids=topic_ids(admin, topics), parks=True)
     began = time.perf_counter()
-    restored = restorer.restore([0], threading.Event())
+    restored = restorer.restore([0], {}, threading.Event())
     partition = Partition(0, restored[0], ACTION, settings.topics)
     return time.perf_counter() - began, partition.parked
 
@@ -164,6 +164,7 @@ def main() -> int:
         settings = Settings(bootstrap_servers=kafka.bootstrap_servers, namespace="bench")
         apply_topics(admin_client(settings, "bench"), settings.bootstrap_servers, settings.topics, plan, 1)
         fill(settings, count)
+        measure(settings.bootstrap_servers, "bare", count)  # a broker's Java is slow at first
         runs = [{name: measure(settings.bootstrap_servers, name, count) for name in CHILDREN} for _ in range(rounds)]
     rows = []
     for name, label in (("bare", "bare loop into a dict"), ("restore", "restore of a worker, in memory")):

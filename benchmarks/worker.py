@@ -101,7 +101,7 @@ def main() -> int:
     sys.path.insert(0, str(HERE))
     plan = build_plan(load_agent(AGENT), AGENT)
     quick = arguments.quick
-    records, rounds = (5_000, 1) if quick else (arguments.records, arguments.rounds)
+    records, rounds = (20_000, 1) if quick else (arguments.records, arguments.rounds)
     bars = Bars()
     with PipKafka() as kafka, tempfile.TemporaryDirectory() as name:
         bootstrap = kafka.bootstrap_servers

@@ -89,6 +89,7 @@ def _watch(settings: Settings, group: str, topic: str, records: int, process: Me
     inside = [(when, done) for when, done in seen if 0.1 * records <= done <= 0.9 * records]
     if len(inside) < 2:
         inside = seen[-2:]
+    assert len(inside) > 1, f"{records} records are too few: all were done between two looks at the offsets"
     (began, first), (ended, last) = inside[0], inside[-1]
     return Run((last - first) / (ended - began), (process.cpu_at(ended) - process.cpu_at(began)) / (last - first) * 1e6)
 

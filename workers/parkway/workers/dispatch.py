@@ -61,7 +61,7 @@ class Dispatcher:
         return self._new_work(work)
 
     def _decode(self, record: Incoming) -> Mapping[str, Any]:
-        event = jsonio.loads(self._codec.decode(record.value or b""), max_depth=1000)
+        event = jsonio.loads(self._codec.decode(record.value or b""), max_depth=jsonio.PARSER_DEPTH)
         if not isinstance(event, dict):
             raise jsonio.JsonError("expected a JSON object")
         return event
