@@ -85,6 +85,7 @@ def bare_loop(settings: Settings) -> tuple[float, Any]:
             "bootstrap.servers": settings.bootstrap_servers,
             "group.id": "bare",
             "isolation.level": "read_committed",
+            "fetch.wait.max.ms": 10,  # or the end of the partition is heard of half a second late
             "enable.partition.eof": True,
             "enable.auto.commit": False,
         }
