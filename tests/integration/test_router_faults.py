@@ -100,7 +100,7 @@ def test_a_router_that_another_process_of_its_instance_fences_twice_names_it(
 
 def test_routers_that_come_and_go_under_load(here: Installation, routed: Routed) -> None:
     here.router("r0", **QUICK)
-    for number in range(4):
+    for number in range(3):
         other = here.router("r1", **QUICK)
         here.wait_members(here.topics.router_group, 2)
         goal = routed.routed() + 100
