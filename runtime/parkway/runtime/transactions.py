@@ -5,6 +5,8 @@
   may still be on its way and would end that one.
 - A refused record aborts at once (`flush` would wait for the records behind it until they time out:
   librdkafka 2.16 holds them back, a minute in our probe).
+- An abort purges what is queued when it is called. A record behind a refused one that comes back into the queue later
+  (its own answer was on its way) would be waited for until it times out; the abort is repeated, and purges it.
 - There is no transaction without offsets: without them it would not be fenced by the group.
 
 Not thread safe: one thread at a time calls an object of this class.
@@ -12,6 +14,7 @@ Not thread safe: one thread at a time calls an object of this class.
 
 import time
 from collections.abc import Callable, Sequence
+from itertools import chain, repeat
 from typing import Any, Final
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer, TopicPartition
@@ -66,6 +69,7 @@ _LOOK_AGAIN: Final = 30.0
 _REPORT: Final = 5.0  # a refused record's delivery report follows the failure of the transaction within this
 _CALL: Final = 30.0  # what a call of the transactional API is given before it is repeated, in seconds
 _DECIDED: Final = 15.0  # after its timeout a transaction is aborted by the broker, which looks every 10 seconds
+_ABORT: Final = (1.0, 2.0, 5.0)  # an abort is sooner repeated than waited for, see above
 _NEVER: Final = 180.0  # such a call overruns its time; one that took this long does not come back
 
 
@@ -259,7 +263,8 @@ class TransactionalProducer:
 
     def _abort(self, producer: Producer) -> None:
         try:
-            self._until_resolved("abort", producer.abort_transaction, _CALL)
+            patience = chain(_ABORT, repeat(_CALL))
+            self._until_resolved("abort", lambda: producer.abort_transaction(next(patience)))
         except KafkaException as failure:
             fenced = failure.args[0].code() in _FENCED
             raise FatalTransactionError(f"{self._id}: abort: {_text(failure)}", fenced=fenced) from failure
