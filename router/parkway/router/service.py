@@ -77,7 +77,9 @@ class Router:
         self._heart = Heartbeat()
         prefetch = {name: settings.kafka.get(name, value) for name, value in _PREFETCH.items()}
         self._consumer: Consumer = group_consumer(settings, client_id, group, **prefetch)
-        self._publisher = Publisher(RecoveringProducer(settings, f"{client_id}.0", group, instance), self._heart.beat)
+        self._publisher = Publisher(
+            RecoveringProducer(settings, f"{client_id}.0", group, instance, reports=False), self._heart.beat
+        )
         self._group_offsets = GroupOffsets(settings, f"{client_id}.offsets", group)
         self._admin = admin_client(settings, f"{client_id}.admin")
         self._epoch: Epoch | None = None

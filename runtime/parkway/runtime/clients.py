@@ -102,9 +102,13 @@ def manual_consumer(settings: Settings, client_id: str, **extra: Any) -> Consume
 
 
 def transactional_producer(
-    settings: Settings, transactional_id: str, on_delivery: Callable[[KafkaError | None, Any], None]
+    settings: Settings,
+    transactional_id: str,
+    on_delivery: Callable[[KafkaError | None, Any], None],
+    *,
+    only_failures: bool = False,
 ) -> Producer:
-    """A producer for transactions; `on_delivery(error, message)` runs for every record."""
+    """A producer for transactions; `on_delivery(error, message)` runs for every record, or for refused ones only."""
     return _made(
         Producer,
         {
@@ -119,6 +123,7 @@ def transactional_producer(
             "transactional.id": transactional_id,
             "transaction.timeout.ms": int(settings.transaction_timeout * 1000),
             "message.max.bytes": MAX_RECORD_BYTES,
+            "delivery.report.only.error": only_failures,
             "on_delivery": on_delivery,
         },
     )

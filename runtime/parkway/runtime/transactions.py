@@ -51,8 +51,6 @@ _RECORD_ERRORS: Final = frozenset(
         KafkaError._UNKNOWN_TOPIC,  # noqa: SLF001
     }
 )
-
-
 _FENCED: Final = frozenset(
     {KafkaError._FENCED, KafkaError.PRODUCER_FENCED, KafkaError.INVALID_PRODUCER_EPOCH}  # noqa: SLF001
 )
@@ -102,10 +100,11 @@ class FatalTransactionError(TransactionError):
 
 
 class TransactionalProducer:
-    """Commits records and offsets together, or nothing of them."""
+    """Commits records and offsets together, or nothing of them. Without `reports` it does not know `delivered`."""
 
-    def __init__(self, settings: Settings, transactional_id: str) -> None:
+    def __init__(self, settings: Settings, transactional_id: str, *, reports: bool = True) -> None:
         self._settings = settings
+        self._reports = reports
         self._id = transactional_id
         self._log = get_logger("transactions").bind(transactional_id=transactional_id)
         self._refused: list[tuple[KafkaError, Message]] = []
@@ -122,7 +121,8 @@ class TransactionalProducer:
         """
         self._producer = None
         self._repeated = False
-        producer = transactional_producer(self._settings, self._id, self._on_delivery)
+        only_failures = not self._reports
+        producer = transactional_producer(self._settings, self._id, self._on_delivery, only_failures=only_failures)
         try:
             self._until_resolved("init_transactions", producer.init_transactions, _CALL, for_ever=True)
         except KafkaException as error:
