@@ -152,7 +152,8 @@ def test_a_broker_that_is_away_when_topics_are_looked_up_is_no_reason_to_exit(tm
         with pytest.raises(AbortedError):
             producer.commit([record(here, b"a")], offsets(here), member.metadata)
         kafka.resume(1)
-        wait_for("committed", lambda: member.consumer.poll(0) or _committed(producer, here, member))
+        # Each try looks for ten seconds.
+        wait_for("committed", lambda: member.consumer.poll(0) or _committed(producer, here, member), 80)
         assert values(here) == [b"a"]
         member.consumer.close()
         here.stop()
