@@ -3,6 +3,7 @@
 import threading
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -149,6 +150,7 @@ def test_a_broker_that_is_away_when_topics_are_looked_up_is_no_reason_to_exit(tm
         producer = TransactionalProducer(here.settings, "away.p")
         producer.open()
         kafka.pause(1)
+        wait_for("all its threads stand still", lambda: _stands_still(kafka.pids[1]))
         with pytest.raises(AbortedError):
             producer.commit([record(here, b"a")], offsets(here), member.metadata)
         kafka.resume(1)
@@ -157,6 +159,11 @@ def test_a_broker_that_is_away_when_topics_are_looked_up_is_no_reason_to_exit(tm
         assert values(here) == [b"a"]
         member.consumer.close()
         here.stop()
+
+
+def _stands_still(pid: int) -> bool:
+    states = [(task / "stat").read_text().rpartition(")")[2].split()[0] for task in Path(f"/proc/{pid}/task").iterdir()]
+    return set(states) == {"T"}
 
 
 def _committed(producer: TransactionalProducer, here: Installation, member: Member) -> bool:

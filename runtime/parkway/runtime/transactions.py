@@ -3,6 +3,8 @@
 - A call that fails retriably is repeated, and nothing else is called, until it resolves or turns fatal.
 - A producer on which a call had to be repeated is made anew before its next transaction: the first request
   may still be on its way and would end that one.
+- So is one that could not look up topics: after a broker had stood still for ten seconds its client sometimes answered
+  `_TRANSPORT` for ever (one time in four under load, librdkafka 2.16), while a new one was served at once.
 - A refused record aborts at once (`flush` would wait for the records behind it until they time out:
   librdkafka 2.16 holds them back, a minute in our probe).
 - An abort purges what is queued when it is called. A record behind a refused one that comes back into the queue later
@@ -21,6 +23,7 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer, Topic
 
 from parkway.runtime import metrics
 from parkway.runtime.clients import transactional_producer
+from parkway.runtime.error_codes import FENCED, GROUP_MOVED_ON, RECORD_ERRORS, STALE_METADATA
 from parkway.runtime.logs import get_logger
 from parkway.runtime.records import Record
 from parkway.runtime.settings import Settings
@@ -28,40 +31,12 @@ from parkway.runtime.watchdog import Watchdog
 
 LARGEST_TRANSACTION: Final = 16 * 1024 * 1024  # bytes of values: more may not be sent within the time of one
 
-_GROUP_MOVED_ON: Final = frozenset(
-    {
-        KafkaError.ILLEGAL_GENERATION,
-        KafkaError.UNKNOWN_MEMBER_ID,
-        KafkaError.FENCED_INSTANCE_ID,
-    }
-)
-# Refusals that concern one record, not the broker.
-_RECORD_ERRORS: Final = frozenset(
-    {
-        KafkaError.MSG_SIZE_TOO_LARGE,
-        KafkaError.INVALID_MSG_SIZE,
-        KafkaError.RECORD_LIST_TOO_LARGE,
-        KafkaError.INVALID_RECORD,
-        KafkaError.INVALID_MSG,
-        KafkaError.UNKNOWN_TOPIC_OR_PART,
-        KafkaError.TOPIC_EXCEPTION,
-        KafkaError.TOPIC_AUTHORIZATION_FAILED,
-        KafkaError.INVALID_TIMESTAMP,
-        KafkaError._UNKNOWN_PARTITION,  # noqa: SLF001  librdkafka's local errors begin with an underscore
-        KafkaError._UNKNOWN_TOPIC,  # noqa: SLF001
-    }
-)
-_FENCED: Final = frozenset(
-    {KafkaError._FENCED, KafkaError.PRODUCER_FENCED, KafkaError.INVALID_PRODUCER_EPOCH}  # noqa: SLF001
-)
 _FENCED_HINT: Final = (
     "; either the broker was away for longer than the transaction timeout, or another process runs as this "
     "instance: give each its own --instance (PARKWAY_INSTANCE)"
 )
 
 
-# A producer looks at a topic's partitions now and then; they may have been added meanwhile.
-_STALE_METADATA: Final = frozenset({KafkaError._UNKNOWN_PARTITION, KafkaError._UNKNOWN_TOPIC})  # noqa: SLF001
 _METADATA: Final = 10.0
 _LOOK_AGAIN: Final = 30.0
 _REPORT: Final = 5.0  # a refused record's delivery report follows the failure of the transaction within this
@@ -126,7 +101,7 @@ class TransactionalProducer:
         try:
             self._until_resolved("init_transactions", producer.init_transactions, _CALL, for_ever=True)
         except KafkaException as error:
-            fenced = error.args[0].code() in _FENCED
+            fenced = error.args[0].code() in FENCED
             raise FatalTransactionError(f"{self._id}: init_transactions: {_text(error)}", fenced=fenced) from error
         self._producer = producer
         self._repeated = False
@@ -184,10 +159,10 @@ class TransactionalProducer:
                 code = failure.args[0].code()
                 if code == KafkaError._STATE:  # noqa: SLF001  produce() after a refusal, before its report
                     return self._wait_for_refusal(producer, failure)
-                if code in _STALE_METADATA and not refreshed:
+                if code in STALE_METADATA and not refreshed:
                     refreshed = True  # partitions may have been added since this producer looked
                     self._refresh(producer, record.topic)
-                elif code in _RECORD_ERRORS:
+                elif code in RECORD_ERRORS:
                     self._abort(producer)
                     raise RecordRefusedError(_text(failure), [position]) from failure
                 else:
@@ -226,6 +201,7 @@ class TransactionalProducer:
             try:
                 found = producer.list_topics(topic, _METADATA).topics.get(topic)
             except KafkaException as unanswered:  # the broker is away; nothing is begun yet
+                self._repeated = True  # some clients never find a broker again that stood still: see above
                 raise AbortedError(_text(unanswered)) from unanswered
             if found is None or found.error is not None or not found.partitions:
                 missing.add(topic)
@@ -237,7 +213,7 @@ class TransactionalProducer:
 
     def _raise_refused(self, records: Sequence[Record]) -> None:
         errors = [error for error, _ in self._refused]
-        about_records = [(error, message) for error, message in self._refused if error.code() in _RECORD_ERRORS]
+        about_records = [(error, message) for error, message in self._refused if error.code() in RECORD_ERRORS]
         if not about_records:
             raise AbortedError(f"not delivered: {errors[0].str()}")
         guilty = [
@@ -251,11 +227,11 @@ class TransactionalProducer:
     def _abort_after(self, producer: Producer, failure: KafkaException) -> None:
         error = failure.args[0]
         if error.fatal() or not error.txn_requires_abort():
-            fenced = error.code() in _FENCED
+            fenced = error.code() in FENCED
             hint = _FENCED_HINT if fenced else ""
             raise FatalTransactionError(f"{self._id}: {_text(failure)}{hint}", fenced=fenced) from failure
         self._abort(producer)
-        if error.code() in _GROUP_MOVED_ON:
+        if error.code() in GROUP_MOVED_ON:
             raise GroupFencedError(_text(failure)) from failure
         if self._refused:
             raise AbortedError(self._refused[0][0].str()) from failure
@@ -266,7 +242,7 @@ class TransactionalProducer:
             patience = chain(_ABORT, repeat(_CALL))
             self._until_resolved("abort", lambda: producer.abort_transaction(next(patience)))
         except KafkaException as failure:
-            fenced = failure.args[0].code() in _FENCED
+            fenced = failure.args[0].code() in FENCED
             raise FatalTransactionError(f"{self._id}: abort: {_text(failure)}", fenced=fenced) from failure
 
     def _until_resolved(self, name: str, call: Callable[..., None], *arguments: Any, for_ever: bool = False) -> None:
