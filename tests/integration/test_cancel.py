@@ -68,6 +68,12 @@ def notes(folder: Path, name: str) -> Counter[str]:
     return Counter(path.read_text().splitlines() if path.exists() else [])
 
 
+def waits_in(here: Installation, request_id: str) -> list[int]:
+    """The partitions in which `parkway parked list` shows this id."""
+    listed = map(json.loads, here.command("parked", "list", "--json").out.splitlines())
+    return sorted(one["partition"] for one in listed if one["id"] == request_id)
+
+
 def tool_responses(here: Installation) -> list[Any]:
     return [one for one in here.read(here.topics.events) if one.headers["parkway-type"] == b"_tool_response_event"]
 
@@ -256,6 +262,8 @@ def test_the_commands_show_and_cancel_what_waits(install: Install, tmp_path: Pat
     assert refused.code == 1
     late = here.command("requests", "cancel", "parked-2", "--yes", "--partition", "2", "--wait", "1s")
     assert (late.code, late.err.count("\n")) == (1, 1)
+    here.command("requests", "cancel", "nobody", "--yes")
+    wait_for("the list shows each partition that remembers", lambda: waits_in(here, "nobody") == [0, 1, 2])
     for words, said in (
         (["requests", "cancel", "x", "--action", "chit"], "can be cancelled: chat, tool"),
         (["requests", "cancel", "x", "--partition", "3"], "has 0 to 2"),

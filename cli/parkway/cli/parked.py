@@ -66,11 +66,12 @@ def list_parked(
     """
     settings = make_settings(kafka, bootstrap_servers=bootstrap_servers, namespace=namespace)
     oldest = time.time() - parse_duration(older_than, "--older-than") if older_than is not None else None
-    live: dict[bytes, Summary] = {}
+    live: dict[tuple[bytes, int], Summary] = {}  # one id may wait in several partitions
     for message in parked_messages(admin_client(settings, f"{settings.namespace}.parked"), settings):
-        live.pop(message.raw_key, None)
+        place = message.raw_key, message.partition
+        live.pop(place, None)
         if message.value is not None and (action is None or message.key.action == action):
-            live[message.raw_key] = _summary(message)
+            live[place] = _summary(message)
     shown = [one for one in live.values() if oldest is None or one.written <= oldest * 1000]
     rows = heapq.nsmallest(limit, shown, key=lambda one: (one.written, one.partition, one.offset))
     if as_json:
