@@ -1,6 +1,7 @@
 """A wrong command line, setting, plan or broker: one clear line, the way out, exit code 2."""
 
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -38,6 +39,12 @@ def run(tmp_path, monkeypatch, capfd):
         return ended.value.code or 0, output.out, output.err
 
     return run
+
+
+def test_version(run):
+    code, out, err = run("--version")
+    assert (code, err) == (0, "")
+    assert re.fullmatch(r"parkway \d\S*, librdkafka \d\S*, Python 3\.\d+\.\d+\n", out)
 
 
 def test_plan_build_prints_a_plan(run):

@@ -4,10 +4,12 @@ import importlib
 import os
 import sys
 import traceback
-from typing import Any, Final
+from importlib.metadata import version
+from platform import python_version
+from typing import Annotated, Any, Final
 
 import typer
-from confluent_kafka import KafkaException
+from confluent_kafka import KafkaException, libversion
 from typer.core import TyperGroup
 
 from parkway.runtime.transactions import FatalTransactionError
@@ -50,8 +52,18 @@ app = typer.Typer(
 )
 
 
+def _show_version(*, asked: bool) -> None:
+    if asked:
+        typer.echo(f"parkway {version('parkway')}, librdkafka {libversion()[0]}, Python {python_version()}")
+        raise typer.Exit
+
+
 @app.callback()
-def _parkway() -> None:
+def _parkway(
+    _: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the versions and exit.")
+    ] = False,
+) -> None:
     """LLM agents as Kafka-native workers."""
 
 

@@ -375,6 +375,7 @@ async def test_a_timeout_without_retry_is_a_failure_that_names_it():
 
     failure = (await run(handle, timeout=0.05)).failure
     assert failure == Failure(DlqReason.ACTION_FAILED, "TimeoutError: the attempt took longer than 0.05 s (timeout)", 1)
+    assert failure.plain == failure.message  # where it stands in our code helps nobody
 
 
 async def test_a_timeout_of_the_handlers_own_is_its_own():

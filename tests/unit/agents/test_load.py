@@ -106,6 +106,7 @@ def test_a_module_that_raises(folder):
     write(folder, "load_broken.py", "1 / 0")
     assert message_of("load_broken:A") == (
         "agent 'load_broken:A': importing load_broken raised ZeroDivisionError: division by zero"
+        f" ({folder / 'load_broken.py'}:1)"
     )
 
 

@@ -2,7 +2,9 @@
 
 import importlib
 import sys
+import traceback
 from pathlib import Path
+from sysconfig import get_paths
 from types import ModuleType
 from typing import TypeGuard
 
@@ -50,7 +52,21 @@ def _import(source: str, module_name: str) -> ModuleType:
             f"agent {source!r}: no module {error.name!r}{hint}; looked in {folder} and on Python's path"
         ) from error
     except Exception as error:
-        raise AgentError(f"agent {source!r}: importing {module_name} raised {type(error).__name__}: {error}") from error
+        raise AgentError(
+            f"agent {source!r}: importing {module_name} raised {type(error).__name__}: {error}{_place(error)}"
+        ) from error
+
+
+def _place(error: Exception) -> str:
+    """Return ` (file:line)` of the line of the user's code that raised; nothing when the error's text has it."""
+    if isinstance(error, SyntaxError):
+        return ""
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not _is_library(frame.filename)]
+    return f" ({frames[-1].filename}:{frames[-1].lineno})" if frames else ""
+
+
+def _is_library(file: str) -> bool:
+    return file.startswith("<") or "site-packages" in file or Path(file).is_relative_to(get_paths()["stdlib"])
 
 
 def _modules_here() -> list[str]:

@@ -147,7 +147,7 @@ class ChatAction:
         request = _read_request(chat_answers.request_of(task))
         chat = self._models.get(request.model)
         if chat is None:
-            hint = did_you_mean(request.model, self._models)
+            hint = did_you_mean(request.model, self._models) or f"; there are: {', '.join(self._models) or 'none'}"
             raise ChatError(ErrorType.UNKNOWN_MODEL, f"no chat model is called {request.model!r}{hint}")
         if task.parked is None:
             state.deadline = min(state.deadline, int((time.time() + chat.deadline) * 1000))

@@ -33,6 +33,10 @@ class _TooLateError(Exception):
     """The deadline came while the method ran."""
 
 
+class _AttemptTimeoutError(TimeoutError):
+    """The action's `timeout` ended an attempt."""
+
+
 class UserAction:
     """Runs one method of an agent; implements `effects.Action`. `limiter` is the action's own rate.
 
@@ -111,7 +115,7 @@ class UserAction:
             if whole.expired():
                 raise _TooLateError from None
             if one.expired():
-                raise TimeoutError(f"the attempt took longer than {self._timeout:g} s (timeout)") from error
+                raise _AttemptTimeoutError(f"the attempt took longer than {self._timeout:g} s (timeout)") from error
             raise
 
     async def _attempt(self, task: Task, deadline: float | None) -> Effects:
@@ -151,10 +155,12 @@ class UserAction:
 
     def _log_failure(self, event: str, attempt: int, error: BaseException | None = None) -> None:
         metrics.ATTEMPTS_FAILED.labels(self.name).inc()
-        kind = type(error).__name__ if error is not None else "deadline"
+        kind = _kind(error) if error is not None else "deadline"
         trace.get_current_span().add_event(event, {"parkway.attempt": attempt, "error.type": kind})
         # The place and the kind only: the text of an error may quote what the event contains.
-        described = {} if error is None else {"error_type": type(error).__name__, "at": _place(error)}
+        described = {} if error is None else {"error_type": kind, "at": _place(error)}
+        if isinstance(error, _AttemptTimeoutError):
+            described = {"error_type": kind, "detail": str(error)}
         _log.warning(event, action=self.name, attempt=attempt, attempts=self._retry.attempts, **described)
 
 
@@ -163,10 +169,16 @@ def _failure(reason: DlqReason, message: str, attempts: int = 1) -> Effects:
 
 
 def _action_failed(error: BaseException, attempts: int) -> Effects:
-    kind = type(error).__name__
+    kind = _kind(error)
     plain = f"{kind} at {_place(error)}" if error.__traceback__ is not None else kind
+    if isinstance(error, _AttemptTimeoutError):  # its text is ours, and its place in the code says nothing
+        plain = f"{kind}: {error}"
     end = "".join(traceback.format_exception(error))[-_TRACEBACK_CHARACTERS:]
     return Effects(failure=Failure(DlqReason.ACTION_FAILED, f"{kind}: {error}", attempts, plain, end))
+
+
+def _kind(error: BaseException) -> str:
+    return "TimeoutError" if isinstance(error, _AttemptTimeoutError) else type(error).__name__
 
 
 def _place(error: BaseException) -> str:
