@@ -23,7 +23,7 @@ from parkway.runtime.topology import apply_topics
 from parkway.schemas.plan import Plan
 from parkway.testing.kafka import open_broker
 
-app = typer.Typer(pretty_exceptions_enable=False)
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 
 _SESSION_TIMEOUT: Final = "6"

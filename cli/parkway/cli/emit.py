@@ -15,7 +15,7 @@ from parkway.schemas import headers, jsonio
 from parkway.schemas.errors import ParkwayError
 from parkway.schemas.events import Event
 
-app = typer.Typer(pretty_exceptions_enable=False)
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 
 class EmitError(ParkwayError):

@@ -21,7 +21,7 @@ from parkway.runtime.settings import Settings
 from parkway.runtime.topology import check_topics
 from parkway.schemas.plan import Plan, PlanError
 
-app = typer.Typer(no_args_is_help=True, help="Plans: what a router needs to know of an agent.")
+app = typer.Typer(no_args_is_help=True, add_completion=False, help="Plans: what a router needs to know of an agent.")
 
 PlanArgument = Annotated[Path, typer.Argument(metavar="[FILE]", help="The plan, from `parkway plan build`.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -170,8 +170,9 @@ def _by_build(topic: str, builds: dict[int, str | None], in_force: str) -> list[
     lines = []
     for one in Counter(builds.values()):
         partitions = ", ".join(str(partition) for partition, found in builds.items() if found == one)
-        said = "no router yet" if one is None else one
-        lines.append(f"routers  {topic} {partitions}: {said}{'' if one == in_force else '  <- not the plan in force'}")
+        said = "no router has committed here yet" if one is None else one
+        note = "" if one in {None, in_force} else "  <- not the plan in force"
+        lines.append(f"routers  {topic} {partitions}: {said}{note}")
     return lines
 
 

@@ -29,7 +29,7 @@ from parkway.runtime.logs import configure_logs
 from parkway.runtime.membership import wait_for_dead_members
 from parkway.runtime.telemetry import start_telemetry
 
-app = typer.Typer(pretty_exceptions_enable=False)
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 
 @app.command()

@@ -9,7 +9,7 @@ from parkway.cli.options import Bootstrap, KafkaSettings, Namespace, PlanFile, m
 from parkway.runtime.clients import admin_client
 from parkway.runtime.topology import apply_topics
 
-app = typer.Typer(no_args_is_help=True, help="Topics of an installation.")
+app = typer.Typer(no_args_is_help=True, add_completion=False, help="Topics of an installation.")
 
 
 @app.callback()
@@ -38,5 +38,5 @@ def apply(
         typer.echo(f"note     {difference}")
     typer.echo(
         f"{applied.topics} topics x {applied.partitions} partitions = {applied.total} partitions (plans: 1), "
-        f"{applied.total * applied.replication} replicas; {len(applied.created)} topics created"
+        f"{applied.total * applied.replication} replicas; created {len(applied.created)}"
     )

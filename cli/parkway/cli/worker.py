@@ -33,7 +33,7 @@ from parkway.schemas.plan import Plan
 from parkway.workers.process import chosen_actions, run_worker
 from parkway.workers.spans import trace_models
 
-app = typer.Typer(pretty_exceptions_enable=False)
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 
 @app.command()
