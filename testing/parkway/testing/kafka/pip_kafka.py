@@ -160,7 +160,8 @@ class PipKafka:
             starter = locks.holder(folder / ".lock")
             raise BrokerError(
                 f"the data folder {folder} is in use by the broker that process {starter} started: "
-                "stop that one, use it by PARKWAY_BOOTSTRAP_SERVERS=host:port, or give another folder"
+                "stop that one, use it by PARKWAY_BOOTSTRAP_SERVERS=host:port, "
+                "or give another folder (PARKWAY_STATE_DIR)"
             )
         if self._fresh:
             for made in (*folder.glob("node-*"), folder / "cluster-id"):
@@ -173,7 +174,7 @@ class PipKafka:
         if made_for not in (0, self._brokers):
             raise BrokerError(
                 f"the data folder {self._folder} was made for {made_for} broker(s), not for {self._brokers}: "
-                f"start {made_for}, start fresh, or give another folder"
+                f"start {made_for}, start fresh (`parkway dev --fresh`), or give another folder (PARKWAY_STATE_DIR)"
             )
         self._addresses = self._choose_addresses()
         for address in self._addresses:
@@ -190,7 +191,8 @@ class PipKafka:
             taken = [port for port in broker_ports if not is_free(port)]
             if taken:
                 raise BrokerError(
-                    f"port {taken[0]} on {HOST} is in use: stop what listens there, or choose another port"
+                    f"port {taken[0]} on {HOST} is in use: stop what listens there, "
+                    "or choose another port (`parkway dev --port PORT`)"
                 )
         ports = zip(numbers, broker_ports, free[self._brokers :], strict=True)
         return [Address(number, broker, controller) for number, broker, controller in ports]
