@@ -2,7 +2,7 @@
 
 import threading
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -11,8 +11,10 @@ from installation import Installation, event, wait_for
 
 from parkway.runtime.topology import topic_ids
 from parkway.schemas.parked import Origin, ParkedRecord, parked_key
+from parkway.workers.entry_store import EntryStore, MakeStore, MemoryEntries
+from parkway.workers.entry_store_disk import Database
 from parkway.workers.kept import Kept
-from parkway.workers.restore import Restored, Restorer
+from parkway.workers.restore import RestoreCancelledError, Restored, Restorer
 
 DEADLINE = 4_000_000_000_000  # in the year 2096
 
@@ -41,15 +43,32 @@ def here(install: Callable[..., Installation]) -> Installation:
     return install("agents:Chats", partitions=1)
 
 
-@pytest.fixture
-def restore(here: Installation) -> Callable[..., Restored]:
-    ids = topic_ids(here.admin, [here.topics.action("chat"), here.topics.resume("chat")])
-    restorer = Restorer(here.settings, here.admin, action="chat", topic_ids=ids, parks=True)
+@pytest.fixture(params=["memory", "disk"])
+def make_store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[MakeStore]:
+    if request.param == "memory":
+        yield MemoryEntries
+        return
+    database = Database(tmp_path / "database")
+    yield database.partition
+    database.stop()
 
-    def run(kept: Kept | None = None) -> Restored:
-        return restorer.restore([0], {0: kept} if kept is not None else {}, threading.Event())[0]
+
+@pytest.fixture
+def restore(here: Installation, make_store: MakeStore) -> Callable[..., Restored]:
+    ids = topic_ids(here.admin, [here.topics.action("chat"), here.topics.resume("chat")])
+    restorer = Restorer(here.settings, here.admin, action="chat", topic_ids=ids, parks=True, make_store=make_store)
+
+    def run(kept: Kept | None = None, cancelled: threading.Event | None = None) -> Restored:
+        return restorer.restore([0], {0: kept} if kept is not None else {}, cancelled or threading.Event())[0]
 
     return run
+
+
+def waits(entries: EntryStore) -> dict[str, str]:
+    """Request id -> the tool request that it waits for."""
+    found = {one: entries.get(one) for one in ("stays", "ends", "goes-on", "new", "aborted")}
+    assert len(entries) == sum(one is not None for one in found.values())
+    return {name: one.waits_for for name, one in found.items() if one is not None}
 
 
 def put(here: Installation, records: dict[str, bytes | None], action: str = "chat") -> None:
@@ -58,28 +77,8 @@ def put(here: Installation, records: dict[str, bytes | None], action: str = "cha
     here.flush()
 
 
-def test_what_another_owner_wrote_in_between_is_caught_up(here: Installation, restore: Callable[..., Restored]) -> None:
-    put(here, {"stays": parked("stays"), "ends": parked("ends"), "goes-on": parked("goes-on")})
-    first = restore()
-    assert set(first.entries) == {"stays", "ends", "goes-on"}
-    assert first.parked_upto == 3
-    put(here, {"ends": None, "goes-on": parked("goes-on", "t2"), "new": parked("new")})
-    put(here, {"new": b"not ours"}, action="other")
-    again = restore(Kept(first.entries, first.parked_upto))
-    assert again.parked_from == 3
-    assert set(again.entries) == {"stays", "goes-on", "new"}
-    assert again.entries["goes-on"].waits_for == "t2"
-    assert again.entries == restore().entries
-    assert set(first.entries) == {"stays", "ends", "goes-on"}, (
-        "what is kept must not change: a restore may be cancelled"
-    )
-
-
-def test_what_another_owner_left_uncommitted_is_waited_for_and_not_seen(
-    here: Installation, restore: Callable[..., Restored]
-) -> None:
-    put(here, {"stays": parked("stays")})
-    first = restore()
+def open_transaction(here: Installation) -> Producer:
+    """With a record of `parked`, as a dead predecessor leaves it."""
     producer = Producer(
         {"bootstrap.servers": here.settings.bootstrap_servers, "transactional.id": "dead", "log_level": 0}
     )
@@ -87,6 +86,57 @@ def test_what_another_owner_left_uncommitted_is_waited_for_and_not_seen(
     producer.begin_transaction()
     producer.produce(here.topics.parked, parked("aborted"), key("aborted"), 0)
     producer.flush()
+    return producer
+
+
+def test_what_another_owner_wrote_in_between_is_caught_up(here: Installation, restore: Callable[..., Restored]) -> None:
+    put(here, {"stays": parked("stays"), "ends": parked("ends"), "goes-on": parked("goes-on")})
+    first = restore()
+    assert set(waits(first.entries)) == {"stays", "ends", "goes-on"}
+    assert first.parked_upto == 3
+    put(here, {"ends": None, "goes-on": parked("goes-on", "t2"), "new": parked("new")})
+    put(here, {"new": b"not ours"}, action="other")
+    again = restore(Kept(first.entries, first.parked_upto))
+    assert again.parked_from == 3
+    assert waits(again.entries) == {"stays": "t1", "goes-on": "t2", "new": "t1"}
+    assert waits(again.entries) == waits(restore().entries)
+    twice = restore(Kept(first.entries, first.parked_upto))
+    assert waits(twice.entries) == waits(again.entries), "a restore that was cancelled is begun again on what it left"
+
+
+def test_a_cancelled_restore_leaves_what_another_can_build_upon(
+    here: Installation, restore: Callable[..., Restored]
+) -> None:
+    put(here, {"stays": parked("stays"), "ends": parked("ends")})
+    first = restore()
+    put(here, {"ends": None, "stays": parked("stays", "t2"), "new": parked("new")})
+    producer = open_transaction(here)  # behind these, so that the restore reads them and does not come to its end
+    cancelled = threading.Event()
+    kept = Kept(first.entries, first.parked_upto)
+    failure: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            restore(kept, cancelled)
+        except RestoreCancelledError as error:
+            failure.append(error)
+
+    reading = threading.Thread(target=run)
+    reading.start()
+    wait_for("some of it is read", lambda: first.entries.waiting_for("t2") == "stays")
+    cancelled.set()
+    reading.join(30)
+    assert failure
+    producer.abort_transaction(30)
+    assert waits(restore(kept).entries) == {"stays": "t2", "new": "t1"}
+
+
+def test_what_another_owner_left_uncommitted_is_waited_for_and_not_seen(
+    here: Installation, restore: Callable[..., Restored]
+) -> None:
+    put(here, {"stays": parked("stays")})
+    first = restore()
+    producer = open_transaction(here)
     found: list[Restored] = []
     reading = threading.Thread(target=lambda: found.append(restore(Kept(first.entries, first.parked_upto))))
     reading.start()
@@ -94,14 +144,16 @@ def test_what_another_owner_left_uncommitted_is_waited_for_and_not_seen(
     assert not found, "an open transaction holds the restore back"
     producer.abort_transaction(30)
     reading.join(30)
-    assert set(found[0].entries) == {"stays"}
+    assert set(waits(found[0].entries)) == {"stays"}
 
 
 def test_an_index_of_another_log_is_not_built_upon(here: Installation, restore: Callable[..., Restored]) -> None:
-    put(here, {"stays": parked("stays")})
-    again = restore(Kept({}, 1_000))
+    put(here, {"ends": parked("ends")})
+    other = restore().entries
+    put(here, {"ends": None, "stays": parked("stays")})
+    again = restore(Kept(other, 1_000))
     assert again.parked_from == 0
-    assert set(again.entries) == {"stays"}
+    assert set(waits(again.entries)) == {"stays"}
 
 
 def restored(here: Installation, name: str) -> list[dict[str, object]]:
@@ -130,10 +182,13 @@ def test_a_partition_that_comes_back_is_not_read_again(here: Installation) -> No
         assert one["read"] <= 1  # the event of the partition's end
 
 
+@pytest.mark.parametrize("store", ["memory", "disk"])
 def test_what_a_worker_parked_itself_is_not_read_again_either(
-    install: Callable[..., Installation], tmp_path: Path
+    install: Callable[..., Installation], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, store: str
 ) -> None:
     """Partitions move to another worker and back while chats go on: entries of both are seen, and end once."""
+    monkeypatch.setenv("PARKWAY_PARKED_STORE", store)
+    monkeypatch.setenv("PARKWAY_PARKED_DIR", str(tmp_path / "parked"))
     here = install("agents:Chats", partitions=2)
     here.router()
     here.worker("w0", "chat", TEST_NOTES=str(tmp_path))

@@ -106,7 +106,7 @@ PARKED = Gauge(
 )
 PARKED_BYTES = Gauge(
     "parkway_worker_parked_bytes",
-    "Bytes of those parked records, held in memory. Grows: long conversations; see PARKWAY_MAX_PARKED_BYTES",
+    "Bytes of those parked records, in memory or on disk. Grows: long conversations; see PARKWAY_MAX_PARKED_BYTES",
     ["action"],
 )
 HANDLED = Counter(

@@ -56,6 +56,8 @@ class Settings(BaseSettings):
     max_parked_bytes: int = Field(default=900_000, ge=1_000)
     buffer_bytes: int = Field(default=64 * 1024 * 1024, ge=1)  # of records in hand, per action and lane; of results
     kept_bytes: int = Field(default=256 * 1024 * 1024, ge=0)  # parked indexes of revoked partitions, for a minute
+    parked_store: str = Field(default="memory", pattern="^(memory|disk)$")  # disk: with the extra parkway[disk]
+    parked_dir: Path | None = None  # of the store on disk; default: under the folder for temporary files
     log_format: str = Field(default="auto", pattern="^(auto|json|console)$")
     log_level: str = Field(default="info", pattern="^(debug|info|warning|error)$")
     http_port: int | None = Field(default=None, ge=0, le=65535)  # metrics and health; 0: any free one

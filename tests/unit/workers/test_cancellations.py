@@ -25,13 +25,14 @@ from parkway.workers.actions.tool import ToolAction
 from parkway.workers.adoption import Carried
 from parkway.workers.completion import Completion
 from parkway.workers.effects import Effects, Task
+from parkway.workers.entry_store import MakeStore
 from parkway.workers.restore import Restored, _start_from
 from parkway.workers.work import Lane, Result
 
 
 @pytest.fixture
-def chat() -> Harness:
-    return Harness(ChatAction({}))
+def chat(make_store: MakeStore) -> Harness:
+    return Harness(ChatAction({}), make_store=make_store)
 
 
 def test_a_parked_request_ends_with_its_tombstone_and_its_tool_request(chat: Harness) -> None:
@@ -164,7 +165,7 @@ def test_what_is_remembered_survives_a_restart(chat: Harness) -> None:
     (record,) = result.records
     lanes = {lane: Completion("topic-id", 0) for lane in Lane}
     remembered = {record.key or b"": ParkedCancellation.from_json(record.value or b"")}
-    after = Harness(ChatAction({}), Restored(lanes, {}, 0, {}, remembered))
+    after = Harness(ChatAction({}), Restored(lanes, {}, 0, cancellations=remembered))
     ended = after.decide(after.take(ask()))
     assert isinstance(ended, Result)
     cancelled_response(ended)

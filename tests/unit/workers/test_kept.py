@@ -1,10 +1,16 @@
+from pathlib import Path
+
+from parked_records import entry
+
+from parkway.workers.entry_store import EntryStore, MakeStore, MemoryEntries
+from parkway.workers.entry_store_disk import Database
 from parkway.workers.kept import KEPT_SECONDS, Kept, KeptIndexes
-from parkway.workers.parked import Entry, Origin
 
 
-def entries(count: int, size: int = 1_000) -> dict[str, Entry]:
-    origin = Origin("ns.action.chat", 0, 7, "hash")
-    return {f"r{number}": Entry(b"x" * size, f"t{number}", 0, origin) for number in range(count)}
+def entries(count: int, make_store: MakeStore = MemoryEntries) -> EntryStore:
+    store = make_store()
+    store.change({f"r{number}": entry(f"r{number}", f"t{number}", size=1_000) for number in range(count)})
+    return store
 
 
 class Clock:
@@ -14,13 +20,13 @@ class Clock:
         return self.now
 
 
-def test_an_index_is_kept_for_a_minute() -> None:
+def test_an_index_is_kept_for_a_minute(make_store: MakeStore) -> None:
     clock = Clock()
     kept = KeptIndexes("chat", 1_000_000, clock)
-    kept.keep(0, Kept(entries(3), 17))
+    kept.keep(0, Kept(entries(3, make_store), 17))
     clock.now += KEPT_SECONDS - 0.1
     assert kept.of([0, 1])[0].upto == 17
-    assert set(kept.of([0])[0].entries) == {"r0", "r1", "r2"}
+    assert kept.of([0])[0].entries.waiting_for("t2") == "r2"
     clock.now += 0.1
     assert kept.of([0]) == {}
     assert kept.bytes() == 0
@@ -52,3 +58,13 @@ def test_what_an_assignment_has_taken_over_is_forgotten() -> None:
     kept.keep(1, Kept(entries(1), 1))
     kept.forget([0])
     assert set(kept.of([0, 1])) == {1}
+
+
+def test_what_is_kept_on_disk_counts_little(tmp_path: Path) -> None:
+    database = Database(tmp_path / "chat")
+    kept = KeptIndexes("chat", 1_000_000, Clock())
+    for partition in range(3):
+        kept.keep(partition, Kept(entries(2_000, database.partition), 17))
+    assert set(kept.of(range(3))) == {0, 1, 2}
+    assert len(kept.of([0])[0].entries) == 2_000
+    database.stop()

@@ -10,12 +10,13 @@ from parkway.schemas.events import ToolRequestEvent
 from parkway.workers.actions.chat import ChatAction
 from parkway.workers.actions.tool import ToolAction
 from parkway.workers.effects import Task
+from parkway.workers.entry_store import MakeStore
 from parkway.workers.work import Lane, Result
 
 
 @pytest.fixture
-def chat() -> Harness:
-    return Harness(ChatAction({}))
+def chat(make_store: MakeStore) -> Harness:
+    return Harness(ChatAction({}), make_store=make_store)
 
 
 def reasons(result: Result) -> list[str]:

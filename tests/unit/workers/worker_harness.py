@@ -16,7 +16,8 @@ from parkway.workers.cancellations import Cancellations
 from parkway.workers.completion import Completion
 from parkway.workers.dispatch import Dispatcher
 from parkway.workers.effects import Action, Effects, Park, Task
-from parkway.workers.parked import Entry
+from parkway.workers.entry import Entry
+from parkway.workers.entry_store import MakeStore, MemoryEntries
 from parkway.workers.restore import Restored
 from parkway.workers.results import ResultBuilder
 from parkway.workers.work import Epoch, Lane, Result, Work
@@ -49,12 +50,12 @@ TOKEN = str(Token("chat", 0, SECRET))
 class Harness:
     """One partition of one action: what a worker does with records, without Kafka. Handlers run until they are told."""
 
-    def __init__(self, action: Action, restored: Restored | None = None) -> None:
+    def __init__(self, action: Action, restored: Restored | None = None, make_store: MakeStore = MemoryEntries) -> None:
         self.action = action
         self.builder = ResultBuilder(SETTINGS, PLAN, action, CODEC)
         self.epoch = Epoch(1, None)
         lanes = {lane: Completion("topic-id", 0) for lane in Lane}
-        self.partition = Partition(0, restored or Restored(lanes, {}, 0), action.name, TOPICS)
+        self.partition = Partition(0, restored or Restored(lanes, {}, 0, make_store()), action.name, TOPICS)
         self.running: dict[Work, Task] = {}
         cancellations = Cancellations(SETTINGS, action.name, PLAN.build, self.builder, self.stop)
         planned = PLAN.action(action.name)

@@ -103,7 +103,7 @@ class Carried:
             return False
         if work.request_id is None:
             return True
-        entry = restored.entries.get(work.request_id)
+        entry = partition.parked.entry(work.request_id)
         if (entry.value if entry is not None else None) != work.started_from:
             return False
         return _claim_again(work, partition)

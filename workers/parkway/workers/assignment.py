@@ -27,9 +27,7 @@ class Partition:
     ) -> None:
         self.number = number
         self.standing = standing or Standing()
-        self.parked = ParkedIndex()
-        for request_id, entry in restored.entries.items():
-            self.parked.load(request_id, entry)
+        self.parked = ParkedIndex(restored.entries)
         self.remembered = Remembered(restored.cancellations)
         self.behind_key: dict[bytes, deque[Work]] = {}  # a key that is busy, and the records behind it
         self.behind_commit: dict[str, list[Work]] = {}  # continuations that wait for the outcome of a result
@@ -154,7 +152,7 @@ class Assignment:
         return sum(partition.parked.open_requests for partition in self.partitions.values())
 
     def parked_bytes(self) -> int:
-        """What those requests take in memory. From any thread."""
+        """What those requests take, in memory or on disk. From any thread."""
         return sum(partition.parked.bytes() for partition in self.partitions.values())
 
     def oldest_age(self) -> float:

@@ -7,7 +7,8 @@ partition writes records of this action to it, so up to there nothing of another
 wrote in between lies behind, its tombstones too. After a minute the index is dropped: a tombstone is cleaned away some
 time (`delete.retention.ms`), and memory is not for what is somewhere else.
 
-Used on the event loop only; the entries are never changed.
+Used on the event loop only. A restore changes the entries, on its thread. When it is cancelled they stay kept, as of
+the same offset: what is read again from there leads to the same.
 """
 
 import time
@@ -17,23 +18,22 @@ from typing import Final
 
 from parkway.runtime.logs import get_logger
 from parkway.schemas.parked import ParkedCancellation
-from parkway.workers.parked import Entry
+from parkway.workers.entry_store import EntryStore
 
 KEPT_SECONDS: Final = 60.0
-_OVERHEAD: Final = 700  # bytes of Python objects around an entry's value, measured
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
     """The entries of one partition as of offset `upto`: everything below it is in them."""
 
-    entries: Mapping[str, Entry]
+    entries: EntryStore
     upto: int
     cancellations: Mapping[bytes, ParkedCancellation] = field(default_factory=dict)
 
 
 class KeptIndexes:
-    """At most `largest` bytes, the oldest go first."""
+    """At most `largest` bytes of memory, the oldest go first."""
 
     def __init__(self, action: str, largest: int, clock: Callable[[], float] = time.monotonic) -> None:
         self._largest = largest
@@ -44,8 +44,7 @@ class KeptIndexes:
     def keep(self, partition: int, kept: Kept) -> None:
         """Its assignment has ended; nothing of it is in a transaction any more."""
         self.forget([partition])
-        size = sum(len(entry.value) + _OVERHEAD for entry in kept.entries.values())
-        self._kept[partition] = (self._clock(), size, kept)
+        self._kept[partition] = (self._clock(), kept.entries.resident_bytes, kept)
         while self.bytes() > self._largest:
             oldest = next(iter(self._kept))
             self._log.info("index_not_kept", partition=oldest, reason="kept_bytes", bytes=self._kept[oldest][1])

@@ -5,51 +5,20 @@ committing. The first claim wins and lives as long as its result: an abort keeps
 again. A cancellation may take over the claim of a handler that still runs, and of nothing else.
 
 An upsert enters the index before it is produced, because a fast tool response may be read before the commit
-call returns; a response that meets a committing entry waits for the outcome.
+call returns; a response that meets a committing entry waits for the outcome. The store holds what is committed and
+nothing else; what is in hand is in memory here, on top of it.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum, auto
+from itertools import islice
 from typing import Final
 
-from parkway.schemas.parked import ParkedRecord
-from parkway.schemas.parked_head import ParkedHead
-from parkway.schemas.tokens import Token
+from parkway.workers.entry import Entry, Origin
+from parkway.workers.entry_store import EntryStore, MemoryEntries
 
 _REMEMBERED_ENDS: Final = 2_000
-
-
-@dataclass(slots=True)  # not frozen: see runtime/records.py
-class Origin:
-    """Where a request's record stands, a hash of what it asks, and the secret of its cancel token."""
-
-    topic: str
-    partition: int
-    offset: int
-    request_hash: str
-    secret: str | None = field(default=None, compare=False, repr=False)
-
-
-@dataclass(slots=True)
-class Entry:
-    """A parked record, kept as its bytes, with what the index needs of it."""
-
-    value: bytes
-    waits_for: str
-    deadline: int
-    origin: Origin
-
-    @classmethod
-    def of(cls, record: ParkedRecord | ParkedHead, value: bytes) -> "Entry":
-        place = record.origin
-        secret = Token.parse(record.token).secret if record.token is not None else None
-        origin = Origin(place.topic, place.partition, place.offset, record.request_hash, secret)
-        return cls(value, record.waits_for, record.deadline, origin)
-
-    def record(self) -> ParkedRecord:
-        """Decode. Raises ParkedError, which a restore has ruled out."""
-        return ParkedRecord.from_json(self.value)
 
 
 class Verdict(Enum):
@@ -60,44 +29,45 @@ class Verdict(Enum):
     CONFLICT = auto()  # another request under an id that is taken: DLQ
 
 
+@dataclass(slots=True)
+class _Claim:
+    """Of a request that something in hand works on; `entry` is what it was claimed with, None in its first call."""
+
+    origin: Origin
+    entry: Entry | None
+
+
 class ParkedIndex:
-    def __init__(self) -> None:
-        self._entries: dict[str, Entry] = {}
+    def __init__(self, store: EntryStore | None = None) -> None:
+        """`store` is this index's own from now on."""
+        self._store: EntryStore = store if store is not None else MemoryEntries()
         self._committing: dict[str, Entry | None] = {}  # None: its tombstone
-        self._waits: dict[str, str] = {}  # tool request id -> request id
-        self._claims: dict[str, Origin] = {}  # request id -> the request that something in hand works on
+        self._claims: dict[str, _Claim] = {}
         self._not_parked = 0  # claims of requests without an entry: their first call
-        self._secrets: dict[str, str] = {}  # secret of a cancel token -> request id, of what is claimed or parked
+        self._waits: dict[str, str] = {}  # of what is committing: tool request id -> request id
+        self._secrets: dict[str, str] = {}  # of first calls and of what is committing: secret -> request id
         self._ended: dict[str, str | None] = {}  # the last ones: request id -> secret
 
     def __len__(self) -> int:
-        return len(self._entries)
+        return len(self._store)
 
     def bytes(self) -> int:
-        """What the entries take. From any thread."""
-        return sum(len(entry.value) for entry in list(self._entries.values()))
+        """What the parked records take, in memory or on disk. From any thread."""
+        return self._store.value_bytes
 
     @property
     def open_requests(self) -> int:
-        return len(self._entries) + self._not_parked
+        return len(self._store) + self._not_parked
 
-    def committed_entries(self) -> dict[str, Entry] | None:
+    def committed_entries(self) -> EntryStore | None:
         """What is parked, once nothing is in a transaction any more; None while something is."""
-        return None if self._committing else self._entries
-
-    def load(self, request_id: str, entry: Entry) -> None:
-        """Take over an entry that a restore has read."""
-        self._entries[request_id] = entry
-        self._waits[entry.waits_for] = request_id
-        self._know(request_id, entry.origin)
+        return None if self._committing else self._store
 
     def start(self, request_id: str, origin: Origin) -> Verdict:
         """A request record is to be run: claims its id, or says why not."""
-        known = self._claims.get(request_id)
-        if known is None and request_id in self._entries:
-            known = self._entries[request_id].origin
+        known = self._origin(request_id)
         if known is None:
-            self._claims[request_id] = origin
+            self._claims[request_id] = _Claim(origin, None)
             self._not_parked += 1
             self._ended.pop(request_id, None)
             self._know(request_id, origin)
@@ -107,20 +77,21 @@ class ParkedIndex:
 
     def waiting_for(self, tool_request_id: str) -> str | None:
         """The request that waits for the response to this tool request."""
-        return self._waits.get(tool_request_id)
+        return self._waits.get(tool_request_id) or self._store.waiting_for(tool_request_id)
 
     def of_secret(self, secret: str) -> str | None:
         """The request in flight or parked whose cancel token ends in this."""
-        return self._secrets.get(secret)
+        return self._secrets.get(secret) or self._store.of_secret(secret)
 
     def secret_of(self, request_id: str) -> str | None:
         """The secret that the record of a running request brought along."""
         claim = self._claims.get(request_id)
-        return claim.secret if claim is not None else None
+        return claim.origin.secret if claim is not None else None
 
     def entry(self, request_id: str) -> Entry | None:
         """The committed entry of a request."""
-        return self._entries.get(request_id)
+        claim = self._claims.get(request_id)
+        return claim.entry if claim is not None else self._store.get(request_id)
 
     def is_committing(self, request_id: str) -> bool:
         return request_id in self._committing
@@ -137,17 +108,16 @@ class ParkedIndex:
 
     def claim(self, request_id: str) -> Entry | None:
         """Claim a free entry. None: it is gone, or another claim has won."""
-        entry = self._entries.get(request_id)
-        if entry is None or request_id in self._claims or request_id in self._committing:
+        if request_id in self._claims or request_id in self._committing:
             return None
-        self._claims[request_id] = entry.origin
+        entry = self._store.get(request_id)
+        if entry is not None:
+            self._claims[request_id] = _Claim(entry.origin, entry)
         return entry
 
-    def overdue(self, now_ms: int) -> Iterator[str]:
+    def overdue(self, now_ms: int, at_most: int) -> list[str]:
         """Free entries whose deadline has passed."""
-        for request_id, entry in self._entries.items():
-            if entry.deadline <= now_ms and request_id not in self._claims and request_id not in self._committing:
-                yield request_id
+        return list(islice(self._free(self._store.due(now_ms)), at_most))
 
     def begin(self, request_id: str, entry: Entry | None) -> None:
         """A transaction with this upsert (None: the tombstone or the end) is about to be produced."""
@@ -159,36 +129,53 @@ class ParkedIndex:
     def committed(self, request_id: str) -> None:
         """The transaction has committed: the claim ends with it."""
         new = self._committing.pop(request_id)
-        old = self._entries.pop(request_id, None)
-        if old is not None and (new is None or old.waits_for != new.waits_for):
-            self._waits.pop(old.waits_for, None)
         claim = self._claims.pop(request_id, None)
-        if claim is not None and old is None:
-            self._not_parked -= 1
+        old = claim.entry if claim is not None else self._store.get(request_id)
+        if new is not None or old is not None:
+            self._store.change({request_id: new})
+        if claim is not None:
+            self._forget(request_id, claim.origin)
+            if old is None:
+                self._not_parked -= 1
         if new is not None:
-            self._entries[request_id] = new
+            self._settle(request_id, new)
         else:
-            self._end(request_id, old.origin if old is not None else claim)
+            self._end(request_id, old.origin if old is not None else claim.origin if claim is not None else None)
 
     def aborted(self, request_id: str) -> None:
         """The transaction is known to be aborted: the upsert is withdrawn, the claim stays with its result."""
         new = self._committing.pop(request_id)
-        old = self._entries.get(request_id)
-        if new is not None and (old is None or old.waits_for != new.waits_for):
-            self._waits.pop(new.waits_for, None)
-        if new is not None and old is None and new.origin.secret is not None:
-            self._secrets.pop(new.origin.secret, None)
-            self._know(request_id, self._claims[request_id])
+        if new is not None:
+            self._settle(request_id, new)
+        claim = self._claims.get(request_id)
+        if claim is not None and claim.entry is None:
+            self._know(request_id, claim.origin)
+
+    def _origin(self, request_id: str) -> Origin | None:
+        claim = self._claims.get(request_id)
+        if claim is not None:
+            return claim.origin
+        entry = self._store.get(request_id)
+        return entry.origin if entry is not None else None
+
+    def _free(self, request_ids: Iterator[str]) -> Iterator[str]:
+        return (one for one in request_ids if one not in self._claims and one not in self._committing)
 
     def _know(self, request_id: str, origin: Origin) -> None:
         if origin.secret is not None:
             self._secrets[origin.secret] = request_id
 
+    def _settle(self, request_id: str, upsert: Entry) -> None:
+        """It is in the store, or nowhere: it leaves what is in hand."""
+        self._waits.pop(upsert.waits_for, None)
+        self._forget(request_id, upsert.origin)
+
+    def _forget(self, request_id: str, origin: Origin) -> None:
+        if origin.secret is not None and self._secrets.get(origin.secret) == request_id:
+            del self._secrets[origin.secret]
+
     def _end(self, request_id: str, origin: Origin | None) -> None:
-        secret = origin.secret if origin is not None else None
-        if secret is not None and self._secrets.get(secret) == request_id:
-            del self._secrets[secret]
         self._ended.pop(request_id, None)
-        self._ended[request_id] = secret
+        self._ended[request_id] = origin.secret if origin is not None else None
         if len(self._ended) > _REMEMBERED_ENDS:
             del self._ended[next(iter(self._ended))]

@@ -33,12 +33,14 @@ from parkway.workers.committer import Committer
 from parkway.workers.completion import largest_span
 from parkway.workers.consumers import GroupConsumer, ResumeConsumer
 from parkway.workers.effects import Action
+from parkway.workers.entry_store import MemoryEntries
 from parkway.workers.governor import Governor
 from parkway.workers.limiter import Limiter
 from parkway.workers.model_limits import limiter_of
 from parkway.workers.restore import Restorer
 from parkway.workers.results import ResultBuilder
 from parkway.workers.slots import Slots
+from parkway.workers.stores import Stores
 from parkway.workers.worker import Worker
 
 _LEAVE: Final = 12.0  # seconds to commit and to leave the group after the drain budget, should the broker be away
@@ -66,6 +68,7 @@ async def run_worker(
     stop = _stop_signals()
     definition = definition_of(agent)
     stack = AsyncExitStack()
+    stores = Stores(settings, instance.name)
     try:
         one = agent() if isinstance(agent, type) else agent
         await stack.enter_async_context(running(one))
@@ -73,7 +76,9 @@ async def run_worker(
         slots = Slots(settings.process_concurrency)
         governor = Governor(threads.running, settings.process_concurrency)
         workers = [
-            await _make_worker(settings, plan, action, one, definition, instance, admin, health, slots, governor)
+            await _make_worker(
+                settings, plan, action, one, definition, instance, admin, health, slots, governor, stores
+            )
             for action in chosen_actions(plan, names)
         ]
         log.info("worker_started", plan=plan.build, actions=[action.name for action in chosen_actions(plan, names)])
@@ -85,17 +90,18 @@ async def run_worker(
         await asyncio.wait([*runs, stopping], return_when=asyncio.FIRST_COMPLETED)
         for run in runs:
             if run.done():
-                _die(run, instance)
+                _die(run, instance, stores)
         log.info("draining", at_most_seconds=settings.drain, hint="a second signal stops at once")
         await _drain(workers, settings.drain)
         for run in runs:
             if run.done():
-                _die(run, instance)
+                _die(run, instance, stores)
         for run in runs:
             run.cancel()
         await asyncio.wait(runs)
     except BaseException:
         await stack.aclose()
+        stores.remove()
         raise
     try:
         async with asyncio.timeout(_LIFESPAN_END):
@@ -105,6 +111,7 @@ async def run_worker(
     beating.cancel()
     await asyncio.to_thread(end_tracing)
     log.info("worker_stopped")
+    stores.remove()
     instance.release()
     _exit(0)  # not by way of the interpreter's end, which waits for sync handlers that still block
 
@@ -125,8 +132,9 @@ async def _beat(pulse: Pulse) -> None:
         await asyncio.sleep(1.0)
 
 
-def _die(run: asyncio.Task[None], instance: Instance) -> NoReturn:
+def _die(run: asyncio.Task[None], instance: Instance, stores: Stores) -> NoReturn:
     """Exit 1, for a supervisor to start another. At once: threads may wait for a broker that is gone."""
+    stores.remove()
     error = run.exception()
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
@@ -172,6 +180,7 @@ async def _make_worker(
     health: Health,
     slots: Slots,
     governor: Governor,
+    stores: Stores,
 ) -> Worker:
     limiters = _limiters(planned, definition)
     action = _action(settings, planned, agent, definition, limiters)
@@ -197,7 +206,14 @@ async def _make_worker(
         action,
         builder,
         codec,
-        Restorer(settings, admin, action=planned.name, topic_ids=ids, parks=planned.parks),
+        Restorer(
+            settings,
+            admin,
+            action=planned.name,
+            topic_ids=ids,
+            parks=planned.parks,
+            make_store=stores.of_action(planned.name) if planned.parks else MemoryEntries,
+        ),
         order=options.order if options is not None else "unordered",
         concurrency=(options.concurrency if options is not None else None) or settings.concurrency,
         slots=slots,

@@ -28,11 +28,11 @@ from parkway.runtime.log_offsets import high_watermarks, log_beginnings
 from parkway.runtime.logs import get_logger
 from parkway.runtime.settings import Settings
 from parkway.schemas.parked import ParkedCancellation, ParkedError, ParkedKind, split_parked_key
-from parkway.schemas.parked_head import read_head
 from parkway.workers.completion import CommittedMap, Completion
+from parkway.workers.entry import Entry
+from parkway.workers.entry_store import EntryStore, MakeStore, MemoryEntries
 from parkway.workers.kept import Kept
 from parkway.workers.marks import Marks
-from parkway.workers.parked import Entry
 from parkway.workers.work import Lane
 
 Answer = TypeVar("Answer")
@@ -62,7 +62,7 @@ class Restored:
     lanes: dict[Lane, Completion]
     stamps: dict[Lane, str]  # of the committed maps
     number: int  # of the newest of them
-    entries: dict[str, Entry] = field(default_factory=dict)
+    entries: EntryStore = field(default_factory=MemoryEntries)
     cancellations: dict[bytes, ParkedCancellation] = field(default_factory=dict)  # of requests that have not come
     broken: list[BrokenEntry] = field(default_factory=list)
     marks: dict[Lane, Marks] = field(default_factory=dict)
@@ -82,6 +82,7 @@ class Restorer:
         action: str,
         topic_ids: dict[str, str],
         parks: bool,
+        make_store: MakeStore = MemoryEntries,
     ) -> None:
         self._settings = settings
         self._admin = admin
@@ -89,6 +90,7 @@ class Restorer:
         self._topics = settings.topics
         self._topic_ids = topic_ids
         self._parks = parks
+        self._make_store = make_store
         client_id = f"{settings.namespace}.restore.{action}"
         self._offsets = GroupOffsets(settings, client_id, settings.topics.worker_group(action))
         self._log = get_logger("restore").bind(action=action)
@@ -189,6 +191,8 @@ class Restorer:
         ends = _until_answered(lambda: high_watermarks(self._admin, every), cancelled)
         for partition, one in restored.items():
             _start_from(one, kept.get(partition), ends[topic, partition])
+            if one.parked_from == 0:  # nothing is kept
+                one.entries = self._make_store()
         left = {
             partition: ends[topic, partition]
             for partition, one in restored.items()
@@ -208,8 +212,11 @@ class Restorer:
                 _check(cancelled)
                 messages = consumer.consume(5_000, 0.05)
                 read += len(messages)
+                changes: dict[int, dict[str, Entry | None]] = {partition: {} for partition in restored}
                 for message in messages:
-                    self._apply(message, restored, left)
+                    self._apply(message, restored, left, changes)
+                for partition, changed in changes.items():
+                    restored[partition].entries.change(changed)
                 for position in consumer.position([TopicPartition(topic, partition) for partition in left]):
                     if position.offset >= left[position.partition]:
                         del left[position.partition]
@@ -217,7 +224,13 @@ class Restorer:
             consumer.close()
         return read
 
-    def _apply(self, message: Message, restored: dict[int, Restored], left: dict[int, int]) -> None:
+    def _apply(
+        self,
+        message: Message,
+        restored: dict[int, Restored],
+        left: dict[int, int],
+        changes: dict[int, dict[str, Entry | None]],
+    ) -> None:
         error = message.error()
         partition, offset = message.partition(), message.offset()
         assert partition is not None
@@ -241,9 +254,10 @@ class Restorer:
                 if value is not None:
                     here.cancellations[key] = ParkedCancellation.from_json(value)
                 return
-            here.entries.pop(request_id, None)
+            changed = changes[partition]
+            changed[request_id] = None
             if value is not None:
-                here.entries[request_id] = _entry(request_id, value)
+                changed[request_id] = _entry(request_id, value)
         except ParkedError as failure:
             if value is not None:
                 here.broken.append(BrokenEntry(key, value, offset, str(failure)))
@@ -252,16 +266,16 @@ class Restorer:
 def _start_from(restored: Restored, kept: Kept | None, end: int) -> None:
     restored.parked_upto = end
     if kept is not None and kept.upto <= end:  # else it is not the log that it was
-        restored.entries = dict(kept.entries)
+        restored.entries = kept.entries
         restored.cancellations = dict(kept.cancellations)
         restored.parked_from = kept.upto
 
 
 def _entry(request_id: str, value: bytes) -> Entry:
-    head = read_head(value)
-    if head.request_id != request_id:
-        raise ParkedError(f"parked record of {head.request_id!r} under the key of {request_id!r}")
-    return Entry.of(head, value)
+    entry = Entry.read(value)
+    if entry.request_id != request_id:
+        raise ParkedError(f"parked record of {entry.request_id!r} under the key of {request_id!r}")
+    return entry
 
 
 def _until_answered(ask: Callable[[], Answer | None], cancelled: threading.Event) -> Answer:

@@ -27,8 +27,8 @@ from parkway.workers.effects import (
     Task,
     UndeliverableError,
 )
+from parkway.workers.entry import Entry, Origin
 from parkway.workers.outbox import Cause, Outbox
-from parkway.workers.parked import Entry, Origin
 from parkway.workers.poison import Conviction
 from parkway.workers.restore import BrokenEntry
 from parkway.workers.work import Epoch, Result, Work

@@ -16,6 +16,7 @@ from parkway.workers.times import now_ms
 from parkway.workers.work import Epoch, Result
 
 _SWEEP_SECONDS: Final = 1.0
+_AT_ONCE: Final = 500  # ends of a partition that are written before the event loop does something else
 _REFRESH_SECONDS: Final = 6 * 3600.0  # well inside a broker's shortest sensible offsets.retention.minutes, a day
 
 
@@ -31,18 +32,28 @@ class Upkeep:
         self._log = get_logger("worker").bind(action=action)
 
     async def sweep_for_ever(self) -> None:
-        """Turn overdue parked requests into failed responses, about a second late at most."""
+        """Turn overdue parked requests into failed responses, about a second late unless there are very many."""
         while True:
             await asyncio.sleep(_SWEEP_SECONDS)
-            assignment = self._current()
-            if assignment is None:
-                continue
-            for partition in assignment.partitions.values():
-                for request_id in list(partition.parked.overdue(now_ms())):
-                    self._end(assignment.epoch, partition, request_id)
-                for key in list(partition.remembered.overdue(now_ms())):
-                    partition.remembered.forget(key)
-                    self._committer.add(self._builder.forgotten(assignment.epoch, partition.number, key))
+            while await self._sweep():
+                pass
+
+    async def _sweep(self) -> bool:
+        """Some of what is overdue; is there more?"""
+        assignment, more = self._current(), False
+        for partition in assignment.partitions.values() if assignment is not None else ():
+            if assignment is not self._current() or self._committer.full:
+                return False
+            assert assignment is not None
+            overdue = partition.parked.overdue(now_ms(), _AT_ONCE)
+            for request_id in overdue:
+                self._end(assignment.epoch, partition, request_id)
+            more |= len(overdue) == _AT_ONCE
+            for key in list(partition.remembered.overdue(now_ms())):
+                partition.remembered.forget(key)
+                self._committer.add(self._builder.forgotten(assignment.epoch, partition.number, key))
+            await asyncio.sleep(0)
+        return more
 
     async def refresh_for_ever(self) -> None:
         """Commit the offsets again: `resume` is not in the group's subscription, so the broker forgets them."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from parkway.runtime.records import Incoming, Record
 from parkway.workers.effects import Task
-from parkway.workers.parked import Entry
+from parkway.workers.entry import Entry
 
 
 @dataclass(frozen=True, slots=True, eq=False)

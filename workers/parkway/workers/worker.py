@@ -36,6 +36,7 @@ from parkway.workers.committer import Committer
 from parkway.workers.consumers import GroupConsumer, ResumeConsumer
 from parkway.workers.dispatch import Dispatcher, place
 from parkway.workers.effects import Action, Effects, Task
+from parkway.workers.entry_store import EntryStoreError
 from parkway.workers.governor import Governor
 from parkway.workers.held import Lines
 from parkway.workers.in_hand import InHand
@@ -331,6 +332,9 @@ class Worker:
             return self._judge.decide(partition, work)
         except RegistryUnavailableError:
             raise  # the record is not to blame
+        except EntryStoreError as error:
+            self._fail(error)  # nor here: another process takes it again
+            return None
         except Exception as error:
             self._log.exception("record_not_understood", origin=place(work.record))
             return self._builder.dead(work, DlqReason.INVALID_EVENT, type(error).__name__)

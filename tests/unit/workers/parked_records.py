@@ -1,0 +1,33 @@
+"""Parked records for tests of the index and its stores."""
+
+from parkway.schemas.parked import Origin, ParkedRecord
+from parkway.schemas.tokens import Token
+from parkway.workers.entry import Entry
+
+SECRET = "0" * 31 + "1"
+
+
+def entry(
+    request_id: str = "r",
+    waits_for: str = "t1",
+    deadline: int = 1_000,
+    *,
+    secret: str | None = None,
+    size: int = 0,
+    offset: int = 7,
+) -> Entry:
+    """Of a request whose record stands at `ns.action.chat/0/offset`; at least `size` bytes."""
+    record = ParkedRecord(
+        build="b",
+        action="chat",
+        record_key=None,
+        origin=Origin(topic="ns.action.chat", partition=0, offset=offset),
+        request={"id": request_id},
+        request_hash="hash",
+        round=1,
+        waits_for=waits_for,
+        deadline=deadline,
+        state={"text": "x" * size},
+        token=str(Token("chat", 0, secret)) if secret is not None else None,
+    )
+    return Entry.of(record, record.to_json())
