@@ -46,13 +46,33 @@ class ParkedHead(msgspec.Struct, gc=False):
     def request_id(self) -> str:
         return self.request.id
 
+    @classmethod
+    def of(cls, record: ParkedRecord) -> "ParkedHead":
+        """Of a record that is there in whole."""
+        origin = record.origin
+        return cls(
+            v=record.v,
+            kind=record.kind,
+            build=record.build,
+            action=record.action,
+            record_key=record.record_key,
+            origin=OriginHead(origin.topic, origin.partition, origin.offset),
+            request=_Request(record.request_id),
+            request_hash=record.request_hash,
+            round=record.round,
+            waits_for=record.waits_for,
+            deadline=record.deadline,
+            pending_calls=record.pending_calls,
+            token=record.token,
+        )
+
 
 _DECODER = msgspec.json.Decoder(ParkedHead)
 
 
-def read_head(data: bytes) -> ParkedHead | ParkedRecord:
-    """The head of a parked record; the record itself where that takes more. Raises ParkedError."""
+def read_head(data: bytes) -> ParkedHead:
+    """The head of a parked record. Raises ParkedError."""
     try:
         return _DECODER.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError):
-        return ParkedRecord.from_json(data)
+        return ParkedHead.of(ParkedRecord.from_json(data))

@@ -4,7 +4,6 @@ from dataclasses import dataclass, field
 
 from parkway.schemas.parked import ParkedRecord
 from parkway.schemas.parked_head import ParkedHead, read_head
-from parkway.schemas.tokens import Token
 
 
 @dataclass(slots=True)  # not frozen: see runtime/records.py
@@ -23,22 +22,40 @@ class Entry:
     """Made when it is needed: what a store keeps is the value."""
 
     value: bytes
-    request_id: str
-    waits_for: str
-    deadline: int
-    origin: Origin
+    head: ParkedHead
 
     @classmethod
-    def of(cls, record: ParkedRecord | ParkedHead, value: bytes) -> "Entry":
-        place = record.origin
-        secret = Token.parse(record.token).secret if record.token is not None else None
-        origin = Origin(place.topic, place.partition, place.offset, record.request_hash, secret)
-        return cls(value, record.request_id, record.waits_for, record.deadline, origin)
+    def of(cls, record: ParkedRecord, value: bytes) -> "Entry":
+        return cls(value, ParkedHead.of(record))
 
     @classmethod
     def read(cls, value: bytes) -> "Entry":
         """Raises ParkedError, which for what a store holds has been ruled out."""
-        return cls.of(read_head(value), value)
+        return cls(value, read_head(value))
+
+    @property
+    def request_id(self) -> str:
+        return self.head.request.id
+
+    @property
+    def waits_for(self) -> str:
+        return self.head.waits_for
+
+    @property
+    def deadline(self) -> int:
+        """Milliseconds since 1970."""
+        return self.head.deadline
+
+    @property
+    def secret(self) -> str | None:
+        """Of the token that cancels it."""
+        token = self.head.token
+        return token.rpartition(".")[2] if token is not None else None
+
+    @property
+    def origin(self) -> Origin:
+        place = self.head.origin
+        return Origin(place.topic, place.partition, place.offset, self.head.request_hash, self.secret)
 
     def record(self) -> ParkedRecord:
         """Decode. Raises ParkedError, which a restore has ruled out."""

@@ -80,9 +80,9 @@ class MemoryEntries:
 
     def change(self, changes: Mapping[str, Entry | None]) -> None:
         for request_id, new in changes.items():
-            old = self.get(request_id)
-            if old is not None:
-                self._take_out(old)
+            value = self._values.get(request_id)
+            if value is not None:
+                self._take_out(Entry.read(value))
             if new is not None:
                 self._put(new)
 
@@ -96,16 +96,17 @@ class MemoryEntries:
         return iter(self._deadlines.due(now_ms))
 
     def _put(self, entry: Entry) -> None:
-        request_id, secret = entry.request_id, entry.origin.secret
+        head, secret = entry.head, entry.secret
+        request_id = head.request.id
         self._values[request_id] = entry.value
-        self._waits[entry.waits_for] = request_id
+        self._waits[head.waits_for] = request_id
         if secret is not None:
             self._secrets[secret] = request_id
-        self._deadlines.add(request_id, entry.deadline)
+        self._deadlines.add(request_id, head.deadline)
         self._bytes += len(entry.value)
 
     def _take_out(self, entry: Entry) -> None:
-        request_id, secret = entry.request_id, entry.origin.secret
+        request_id, secret = entry.request_id, entry.secret
         del self._values[request_id]
         # Requesters choose secrets: two may have chosen the same, and the last one has it.
         _remove(self._waits, entry.waits_for, request_id)

@@ -136,7 +136,7 @@ class DiskEntries:
             found.status()
 
     def _put(self, batch: WriteBatch, request_id: str, entry: Entry) -> None:
-        name, secret = _encode(request_id), entry.origin.secret
+        name, secret = _encode(request_id), entry.secret
         batch.put(self._number + b"e" + name, entry.value)
         batch.put(self._key(b"w", entry.waits_for), name)
         if secret is not None:
@@ -148,7 +148,7 @@ class DiskEntries:
 
     def _take_out(self, batch: WriteBatch, old: Entry, new: Entry | None) -> None:
         """What `new` puts in the same place need not be removed."""
-        request_id, secret = old.request_id, old.origin.secret
+        request_id, secret = old.request_id, old.secret
         if new is None:
             batch.delete(self._key(b"e", request_id))
         if new is None or new.waits_for != old.waits_for:
@@ -188,12 +188,10 @@ def _decode(name: bytes) -> str:
 
 
 def _options() -> Options:
-    """About 80 MB of memory at most, however much is stored: four write buffers and a cache of blocks."""
+    """Memory: up to four write buffers, a cache of blocks, and of what is stored its bloom filters and sparse index."""
     blocks = BlockBasedOptions()
     blocks.set_block_cache(Cache(16 * _MB))
     blocks.set_bloom_filter(10, False)
-    blocks.set_cache_index_and_filter_blocks(True)
-    blocks.set_pin_l0_filter_and_index_blocks_in_cache(True)
     options = Options(raw_mode=True)
     options.create_if_missing(True)
     options.set_block_based_table_factory(blocks)

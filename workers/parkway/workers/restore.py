@@ -216,7 +216,8 @@ class Restorer:
                 for message in messages:
                     self._apply(message, restored, left, changes)
                 for partition, changed in changes.items():
-                    restored[partition].entries.change(changed)
+                    if changed:
+                        restored[partition].entries.change(changed)
                 for position in consumer.position([TopicPartition(topic, partition) for partition in left]):
                     if position.offset >= left[position.partition]:
                         del left[position.partition]
