@@ -84,7 +84,7 @@ class MemoryEntries:
             if value is not None:
                 self._take_out(Entry.read(value))
             if new is not None:
-                self._put(new)
+                self._put(request_id, new)
 
     def waiting_for(self, tool_request_id: str) -> str | None:
         return self._waits.get(tool_request_id)
@@ -95,9 +95,8 @@ class MemoryEntries:
     def due(self, now_ms: int) -> Iterator[str]:
         return iter(self._deadlines.due(now_ms))
 
-    def _put(self, entry: Entry) -> None:
+    def _put(self, request_id: str, entry: Entry) -> None:
         head, secret = entry.head, entry.secret
-        request_id = head.request.id
         self._values[request_id] = entry.value
         self._waits[head.waits_for] = request_id
         if secret is not None:

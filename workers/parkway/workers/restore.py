@@ -256,7 +256,7 @@ class Restorer:
                     here.cancellations[key] = ParkedCancellation.from_json(value)
                 return
             changed = changes[partition]
-            changed[request_id] = None
+            changed[request_id] = None  # what was there before a record that is broken is gone too
             if value is not None:
                 changed[request_id] = _entry(request_id, value)
         except ParkedError as failure:
