@@ -10,7 +10,8 @@ from pydantic import AfterValidator
 from parkway.schemas.json_form import EventError, short
 from parkway.schemas.topics import ACTION_NAME
 
-_SECRET: Final = re.compile(r"[0-9a-f]{32}")
+_SECRET_CHARS: Final = 32
+_SECRET: Final = re.compile(rf"[0-9a-f]{{{_SECRET_CHARS}}}")
 TOKEN_PATTERN: Final = rf"({ACTION_NAME.pattern})\.(0|[1-9][0-9]{{0,6}})\.({_SECRET.pattern})"
 _TOKEN: Final = re.compile(TOKEN_PATTERN)
 
@@ -53,6 +54,11 @@ class Token:
 def new_secret() -> str:
     """128 random bits in hex."""
     return secrets.token_hex(16)
+
+
+def secret_of(token: str) -> str:
+    """The secret of what is known to be a token."""
+    return token[-_SECRET_CHARS:]
 
 
 def is_secret(text: str) -> bool:

@@ -2,8 +2,11 @@
 
 from dataclasses import dataclass, field
 
+import msgspec
+
 from parkway.schemas.parked import ParkedRecord
 from parkway.schemas.parked_head import ParkedHead, read_head
+from parkway.schemas.tokens import secret_of
 
 
 @dataclass(slots=True)  # not frozen: see runtime/records.py
@@ -17,8 +20,7 @@ class Origin:
     secret: str | None = field(default=None, compare=False, repr=False)
 
 
-@dataclass(slots=True)
-class Entry:
+class Entry(msgspec.Struct, gc=False):  # a restore makes one for every record
     """Made when it is needed: what a store keeps is the value."""
 
     value: bytes
@@ -50,7 +52,7 @@ class Entry:
     def secret(self) -> str | None:
         """Of the token that cancels it."""
         token = self.head.token
-        return token.rpartition(".")[2] if token is not None else None
+        return secret_of(token) if token is not None else None
 
     @property
     def origin(self) -> Origin:

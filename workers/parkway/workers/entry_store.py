@@ -11,10 +11,11 @@ from any. Whoever drops the last reference drops what the store holds.
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final, Protocol
 
+from parkway.schemas.tokens import secret_of
 from parkway.workers.deadlines import Deadlines
 from parkway.workers.entry import Entry
 
-_OVERHEAD: Final = 600  # bytes of Python objects around an entry's value, measured (benchmarks/restore.py)
+_OVERHEAD: Final = 550  # bytes of Python objects around an entry's value, measured (benchmarks/restore.py)
 
 
 class EntryStoreError(Exception):
@@ -79,12 +80,20 @@ class MemoryEntries:
         return Entry.read(value) if value is not None else None
 
     def change(self, changes: Mapping[str, Entry | None]) -> None:
+        values, waits, secrets, deadlines = self._values, self._waits, self._secrets, self._deadlines
         for request_id, new in changes.items():
-            value = self._values.get(request_id)
+            value = values.get(request_id)
             if value is not None:
                 self._take_out(Entry.read(value))
-            if new is not None:
-                self._put(request_id, new)
+            if new is None:
+                continue
+            head = new.head
+            values[request_id] = new.value
+            waits[head.waits_for] = request_id
+            if head.token is not None:
+                secrets[secret_of(head.token)] = request_id
+            deadlines.add(request_id, head.deadline)
+            self._bytes += len(new.value)
 
     def waiting_for(self, tool_request_id: str) -> str | None:
         return self._waits.get(tool_request_id)
@@ -94,15 +103,6 @@ class MemoryEntries:
 
     def due(self, now_ms: int) -> Iterator[str]:
         return iter(self._deadlines.due(now_ms))
-
-    def _put(self, request_id: str, entry: Entry) -> None:
-        head, secret = entry.head, entry.secret
-        self._values[request_id] = entry.value
-        self._waits[head.waits_for] = request_id
-        if secret is not None:
-            self._secrets[secret] = request_id
-        self._deadlines.add(request_id, head.deadline)
-        self._bytes += len(entry.value)
 
     def _take_out(self, entry: Entry) -> None:
         request_id, secret = entry.request_id, entry.secret

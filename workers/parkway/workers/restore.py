@@ -27,7 +27,7 @@ from parkway.runtime.group_offsets import GroupOffsets
 from parkway.runtime.log_offsets import high_watermarks, log_beginnings
 from parkway.runtime.logs import get_logger
 from parkway.runtime.settings import Settings
-from parkway.schemas.parked import ParkedCancellation, ParkedError, ParkedKind, split_parked_key
+from parkway.schemas.parked import ParkedCancellation, ParkedError, ParkedKind, parked_key, split_parked_key
 from parkway.workers.completion import CommittedMap, Completion
 from parkway.workers.entry import Entry
 from parkway.workers.entry_store import EntryStore, MakeStore, MemoryEntries
@@ -36,6 +36,7 @@ from parkway.workers.marks import Marks
 from parkway.workers.work import Lane
 
 Answer = TypeVar("Answer")
+Changes = dict[str, Entry | None]  # by request id; None: its end
 
 _RETRY: Final = 0.02
 _ASK_SECONDS: Final = 1.0
@@ -91,6 +92,7 @@ class Restorer:
         self._topic_ids = topic_ids
         self._parks = parks
         self._make_store = make_store
+        self._own = parked_key("", action)  # how keys of its requests end
         client_id = f"{settings.namespace}.restore.{action}"
         self._offsets = GroupOffsets(settings, client_id, settings.topics.worker_group(action))
         self._log = get_logger("restore").bind(action=action)
@@ -212,7 +214,7 @@ class Restorer:
                 _check(cancelled)
                 messages = consumer.consume(5_000, 0.05)
                 read += len(messages)
-                changes: dict[int, dict[str, Entry | None]] = {partition: {} for partition in restored}
+                changes: dict[int, Changes] = {partition: {} for partition in restored}
                 for message in messages:
                     self._apply(message, restored, left, changes)
                 for partition, changed in changes.items():
@@ -226,11 +228,7 @@ class Restorer:
         return read
 
     def _apply(
-        self,
-        message: Message,
-        restored: dict[int, Restored],
-        left: dict[int, int],
-        changes: dict[int, dict[str, Entry | None]],
+        self, message: Message, restored: dict[int, Restored], left: dict[int, int], changes: dict[int, Changes]
     ) -> None:
         error = message.error()
         partition, offset = message.partition(), message.offset()
@@ -245,7 +243,7 @@ class Restorer:
         key, value = message.key() or b"", message.value()
         here = restored[partition]
         try:
-            request_id, action, kind = split_parked_key(key)
+            request_id, action, kind = self._split(key)
             if action != self._action:
                 return
             if here.broken:
@@ -262,6 +260,12 @@ class Restorer:
         except ParkedError as failure:
             if value is not None:
                 here.broken.append(BrokenEntry(key, value, offset, str(failure)))
+
+    def _split(self, key: bytes) -> tuple[str, str, ParkedKind]:
+        """As `split_parked_key`, which takes longer."""
+        if key.endswith(self._own) and len(key) > len(self._own) and key.isascii():
+            return key[: -len(self._own)].decode(), self._action, ParkedKind.REQUEST
+        return split_parked_key(key)
 
 
 def _start_from(restored: Restored, kept: Kept | None, end: int) -> None:
