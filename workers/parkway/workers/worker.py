@@ -498,7 +498,11 @@ class Worker:
         self._committer.begin_epoch(assignment)
         self._admission.begin_epoch(assignment)
         self._carried.own(epoch)
-        self._adopt(assignment, restored)
+        try:
+            self._adopt(assignment, restored)
+        except EntryStoreError as error:
+            self._fail(error)
+            return
         for number in restored:
             # The maps are unclean and carry this epoch's stamp from now on: nothing starts before that is committed.
             self._committer.add(Result(epoch, number, None))
