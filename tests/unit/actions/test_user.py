@@ -1,6 +1,7 @@
 """The user action: what the handler gets, what becomes of what it sends, and what its errors become."""
 
 import asyncio
+import copy
 import re
 import threading
 from dataclasses import replace
@@ -56,6 +57,7 @@ def task(attributes=None, event_type="ticket", **kwargs):
 async def run(handler, the_task=None, waits=None, **options):
     """Attempt by attempt, as a worker does, but without the waits in between."""
     user, current = make(handler, **options), the_task or task()
+    event = copy.deepcopy(current.event)  # a worker decodes it anew: an action may change what it is given
     while True:
         effects = await user.handle(current)
         if effects.again is None:
@@ -63,7 +65,7 @@ async def run(handler, the_task=None, waits=None, **options):
         if waits is not None:
             waits.append(effects.again)
         assert effects == Effects(again=effects.again)
-        current = replace(current, attempt=current.attempt + 1)
+        current = replace(current, event=copy.deepcopy(event), attempt=current.attempt + 1)
 
 
 # What the handler gets

@@ -177,3 +177,18 @@ def test_extra_fields_of_a_later_version_are_skipped() -> None:
     assert decode(encode(TOPIC, 0, 1, "s", 1, [0]) + "later=7|tried=1700000000,0.2.0").tried == {
         0: Tried(2, 1_700_000_000)
     }
+
+
+@given(st.lists(st.tuples(st.integers(1, 3), st.sets(st.integers(0, 60), max_size=20)), max_size=20))
+def test_the_watermark_is_the_lowest_offset_in_hand_whatever_completes_first(
+    steps: list[tuple[int, set[int]]],
+) -> None:
+    completion, open_offsets = Completion(TOPIC, 0), dict[int, int]()
+    for gap, done in steps:
+        offset = completion.next + gap - 1
+        assert completion.take(offset, 1_000 + offset)
+        open_offsets[offset] = 1_000 + offset
+        completion.complete(done)
+        open_offsets = {one: at for one, at in open_offsets.items() if one not in done}
+        assert completion.watermark == min(open_offsets, default=completion.next)
+        assert completion.oldest == min(open_offsets.values(), default=None)

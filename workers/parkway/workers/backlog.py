@@ -19,9 +19,9 @@ _LEAST_BUFFER: Final = 500
 _HELD_BUFFERS: Final = 10
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Start:
-    """A held work that may run now, with the permit it was waiting for."""
+    """A held work that may run now, with the permit it was waiting for. Never changed."""
 
     held: Held
     permit: Permit | None = None
@@ -71,7 +71,7 @@ class Backlog:
     def next(self, assignment: Assignment) -> Work | Start | None:
         """A work to dispatch, or one to start; None when nothing may."""
         new_work = self._may_start_new(assignment)
-        if self._queues.most_urgent(new_work=new_work):
+        if self._queues.has_suspects and self._queues.most_urgent(new_work=new_work):
             suspect = self._queues.next(assignment, new_work=new_work)
             if suspect is not None:
                 return suspect

@@ -107,13 +107,21 @@ class Dispatcher:
         """The task as it starts now. The time of a request that names no deadline begins here, not in a queue."""
         task, now = held.task, now_ms()
         tried = partition.completion(held.work.lane).tried(held.work.record.offset)
-        return replace(
-            task,
-            permit=permit,
+        return Task(
+            event=task.event,
             deadline=task.asked_deadline if task.asked_deadline is not None else now + self._default_deadline_ms,
+            parked=task.parked,
+            record_key=task.record_key,
+            asked_deadline=task.asked_deadline,
             attempt=tried.attempts + 1 if tried is not None else 1,
             since=tried.since * 1000 if tried is not None else now,
+            permit=permit,
         )
+
+    def again(self, work: Work, task: Task) -> Task:
+        """The task for another attempt: the one before may have changed its event."""
+        work.event = self._decode(work.record)
+        return replace(task, event=work.event)
 
 
 def place(record: Incoming) -> str:

@@ -29,6 +29,10 @@ class Queues:
     def suspects(self, lane: Lane) -> int:
         return len(self._suspects[lane])
 
+    @property
+    def has_suspects(self) -> bool:
+        return any(self._suspects.values())
+
     def waiting(self, lane: Lane) -> int:
         """Taken and not started, less those behind a busy key."""
         ready = len(self._ready) if lane is Lane.NEW else 0

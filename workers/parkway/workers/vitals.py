@@ -6,6 +6,8 @@ Events are told on the event loop; gauges are read when they are scraped, on ano
 import time
 from collections.abc import Callable, Sequence
 
+from prometheus_client import Counter, Histogram
+
 from parkway.runtime import metrics
 from parkway.runtime.health import Health
 from parkway.workers.assignment import Assignment
@@ -21,6 +23,9 @@ class Vitals:
         self._not_ready: str | None = f"it has not joined {group} yet"
         self._draining = False
         self._assigned_at = 0.0
+        # A lookup by labels costs more than the count: by outcome, and by how a request ended.
+        self._handled: dict[str, tuple[Counter, Histogram]] = {}
+        self._ended: dict[str, Counter] = {}
 
     def expose(
         self,
@@ -64,10 +69,19 @@ class Vitals:
 
     def handled(self, outcome: str, seconds: float) -> None:
         """A handler has ended."""
-        metrics.HANDLED.labels(self._action, outcome).inc()
-        metrics.HANDLER_SECONDS.labels(self._action, outcome).observe(seconds)
+        shown = self._handled.get(outcome)
+        if shown is None:
+            labels = (self._action, outcome)
+            shown = metrics.HANDLED.labels(*labels), metrics.HANDLER_SECONDS.labels(*labels)
+            self._handled[outcome] = shown
+        count, duration = shown
+        count.inc()
+        duration.observe(seconds)
 
     def committed(self, results: Sequence[Result]) -> None:
         for result in results:
-            if result.how is not None:
-                metrics.ENDED.labels(self._action, result.how).inc()
+            how = result.how
+            if how is not None:
+                if how not in self._ended:
+                    self._ended[how] = metrics.ENDED.labels(self._action, how)
+                self._ended[how].inc()

@@ -30,6 +30,8 @@ class Lane(Enum):
     NEW = "action"
     RESUME = "resume"
 
+    __hash__ = object.__hash__  # members are single; Enum's own hash is Python code, and lanes are keys everywhere
+
 
 @dataclass(slots=True, eq=False)
 class Work:
@@ -49,9 +51,9 @@ class Work:
         return self.record.partition
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Held:
-    """A work that was dispatched and does not run: it waits for its back-off to end, or for a limit."""
+    """A work that was dispatched and does not run: it waits for its back-off to end, or for a limit. Never changed."""
 
     work: Work
     task: Task

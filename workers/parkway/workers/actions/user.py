@@ -17,7 +17,6 @@ from parkway.agents.handler import BodyError, binding_of
 from parkway.agents.threads import run_in_thread
 from parkway.runtime import metrics
 from parkway.runtime.logs import get_logger
-from parkway.schemas import jsonio
 from parkway.schemas.errors import DlqReason
 from parkway.schemas.events import Event, EventError
 from parkway.workers.effects import Effects, Failure, Task
@@ -106,6 +105,8 @@ class UserAction:
 
     async def _before(self, deadline: float | None, task: Task) -> Effects:
         """Raises _TooLateError at the deadline, TimeoutError when the attempt takes too long."""
+        if deadline is None and self._timeout is None:
+            return await self._attempt(task, deadline)
         whole = asyncio.timeout(deadline - time.time() if deadline is not None else None)
         one = asyncio.timeout(self._timeout)
         try:
@@ -121,8 +122,7 @@ class UserAction:
     async def _attempt(self, task: Task, deadline: float | None) -> Effects:
         attributes: Mapping[str, Any] = task.event.get("attributes") or {}
         try:
-            # Each attempt decodes its own: the one before may have changed its event.
-            event = Event.parse(jsonio.dumps(task.event))
+            event = Event.own(task.event)
             context = Context(
                 self.name,
                 event,
