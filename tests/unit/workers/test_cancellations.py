@@ -239,6 +239,37 @@ def test_how_much_is_remembered_is_bounded(chat: Harness, monkeypatch: pytest.Mo
     assert [len(result.records) for result in results if result is not None] == [1, 1, 0]
 
 
+def test_tokens_that_outsiders_invent_do_not_crowd_out_those_who_cancel_by_id(
+    chat: Harness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("parkway.workers.remembered.MOST", 2)
+    results = [chat.cancel(token=str(Token.new("chat", 0))) for _ in range(3)]
+    results.append(chat.cancel(request_id="r"))
+    records = [record for result in results if result is not None for record in result.records]
+    assert len(records) == 3
+    lanes = {lane: Completion("topic-id", 0) for lane in Lane}
+    remembered = {record.key or b"": ParkedCancellation.from_json(record.value or b"") for record in records}
+    after = Harness(ChatAction({}), Restored(lanes, {}, 0, {}, remembered))
+    by_token = after.cancel(token=str(Token.new("chat", 0)))
+    assert by_token is not None
+    assert by_token.records == []  # the bound holds over a restart
+    ended = after.decide(after.take(ask()))
+    assert isinstance(ended, Result)
+    cancelled_response(ended)
+
+
+def test_a_reason_takes_no_more_memory_than_a_sentence(chat: Harness) -> None:
+    """From outside it may be as long as an event, 10,000 times in each partition."""
+    result = chat.cancel(token=TOKEN, reason="x" * 900_000)
+    assert result is not None
+    assert len(result.records[0].value or b"") < 3_000
+    queued = chat.decide(chat.take(ask(), cancel_secret=SECRET))
+    assert isinstance(queued, Result)
+    message = cancelled_response(queued)["error"]["message"]
+    assert "xxx" in message
+    assert len(message) < 1_000
+
+
 def test_a_cancellation_that_cannot_be_read_is_dead_lettered(chat: Harness) -> None:
     for attributes in ({}, {"request_id": 7}, {"token": "nonsense"}, {"other": 1}):
         dead = chat.decide(chat.take(Event("_cancel_request_event", attributes), Lane.RESUME))

@@ -31,6 +31,7 @@ from parkway.workers.work import Lane, Result, Work
 Stop = Callable[[Partition, str], Work | None]
 
 _TYPE: Final = EventType.CancelRequestEvent.encode()
+_REASON_CHARACTERS: Final = 500  # what is remembered is in memory
 
 
 class Cancellations:
@@ -103,17 +104,17 @@ class Cancellations:
         deadline = self._deadline(work.record)
         if deadline <= now_ms():
             return self._builder.ignored(work, "late_cancellation")
-        if partition.remembered.full:
-            self._log.warning("cancellation_not_remembered", partition=partition.number, at_most=MOST)
-            return self._builder.ignored(work, "too_many_cancellations")
         cancellation = ParkedCancellation(
             build=self._build,
             action=self._action,
             request_id=event.request_id if secret is None else None,
             token=event.token,
-            reason=event.reason,
+            reason=_shortened(event.reason),
             deadline=deadline,
         )
+        if not partition.remembered.has_room(cancellation):
+            self._log.warning("cancellation_not_remembered", partition=partition.number, at_most=MOST)
+            return self._builder.ignored(work, "too_many_cancellations")
         partition.remembered.add(key, cancellation)
         metrics.CANCELLED.labels(self._action, "not_here").inc()
         return self._builder.remembered(work, key, cancellation)
@@ -124,6 +125,12 @@ class Cancellations:
         longest = now_ms() + self._longest_ms
         wanted = headers.number(given.get(headers.DEADLINE), longest)
         return min(wanted, longest) if headers.EXTERNAL in given else wanted
+
+
+def _shortened(reason: str | None) -> str | None:
+    if reason is None or len(reason) <= _REASON_CHARACTERS:
+        return reason
+    return reason[: _REASON_CHARACTERS - 1] + "…"
 
 
 def is_cancellation(work: Work) -> bool:
