@@ -47,6 +47,13 @@ def _common(settings: Settings, client_id: str) -> dict[str, Any]:
 _FETCH_AGAIN: Final = {"fetch.queue.backoff.ms": 20}
 
 
+def _session(settings: Settings) -> dict[str, Any]:
+    """No consumer takes a session timeout above `max.poll.interval.ms`, which is five minutes by default."""
+    milliseconds = int(settings.session_timeout * 1000)
+    poll_interval = settings.kafka.get("max.poll.interval.ms", max(300_000, milliseconds))
+    return {"session.timeout.ms": milliseconds, "max.poll.interval.ms": poll_interval}
+
+
 def _logging(settings: Settings) -> dict[str, Any]:
     """For a client that polls: its warnings become lines of our logs."""
     return {
@@ -71,7 +78,7 @@ def group_consumer(settings: Settings, client_id: str, group: str, **extra: Any)
             "group.id": group,
             "group.protocol": "classic",
             "partition.assignment.strategy": "range",
-            "session.timeout.ms": int(settings.session_timeout * 1000),
+            **_session(settings),
             "heartbeat.interval.ms": max(300, int(settings.session_timeout * 1000 / 10)),
             "isolation.level": "read_committed",
             "enable.auto.commit": False,
@@ -91,7 +98,7 @@ def manual_consumer(settings: Settings, client_id: str, **extra: Any) -> Consume
             **_FETCH_AGAIN,
             **_common(settings, client_id),
             "group.id": f"{settings.namespace}.unused",
-            "session.timeout.ms": int(settings.session_timeout * 1000),  # never used, and checked all the same
+            **_session(settings),  # never used, and checked all the same
             "isolation.level": "read_committed",
             "enable.auto.commit": False,
             "enable.auto.offset.store": False,

@@ -9,6 +9,7 @@ from typing import Any, Final
 from pydantic import Field, ValidationError, field_validator
 from pydantic_core import ErrorDetails
 from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic_settings import SettingsError as UnreadableVariableError
 
 from parkway.schemas.errors import ParkwayError
 from parkway.schemas.topics import Topics
@@ -52,7 +53,7 @@ class Settings(BaseSettings):
     concurrency: int = Field(default=100, ge=1, le=10_000)  # running handlers per action
     process_concurrency: int = Field(default=10_000, ge=1, le=100_000)  # running handlers over all actions
     max_open: int = Field(default=1000, ge=1)  # parked requests per action and worker
-    request_deadline: float = Field(default=600.0, ge=1)  # of a request that names none
+    request_deadline: float = Field(default=600.0, ge=1, le=31_536_000)  # of a request that names none; a year at most
     max_parked_bytes: int = Field(default=900_000, ge=1_000)
     buffer_bytes: int = Field(default=64 * 1024 * 1024, ge=1)  # of records in hand, per action and lane; of results
     kept_bytes: int = Field(default=256 * 1024 * 1024, ge=0)  # parked indexes of revoked partitions, for a minute
@@ -116,6 +117,11 @@ def load_settings(kafka: Mapping[str, str] | None = None, **flags: Any) -> Setti
         return Settings(kafka=passed, **given)
     except ValidationError as error:
         raise SettingsError(_explain(error.errors()[0])) from None
+    except UnreadableVariableError:  # only of `kafka`, the one setting that is no plain value
+        raise SettingsError(
+            'PARKWAY_KAFKA: expected a JSON object of librdkafka settings, such as {"security.protocol": "SSL"}; '
+            "or set each by a variable of its own, such as PARKWAY_KAFKA_SECURITY_PROTOCOL=SSL"
+        ) from None
 
 
 def _explain(problem: ErrorDetails) -> str:

@@ -1,6 +1,7 @@
 """The user action: what the handler gets, what becomes of what it sends, and what its errors become."""
 
 import asyncio
+import contextlib
 import copy
 import re
 import threading
@@ -417,6 +418,20 @@ async def test_a_handler_is_cancelled_at_the_deadline_and_not_repeated(given):
     failure = (await run(handle, the_task, retry=AT_ONCE, **options)).failure
     assert failure.reason == DlqReason.DEADLINE_EXCEEDED
     assert ended == [1]
+
+
+@pytest.mark.parametrize("bound", ["deadline", "timeout"])
+async def test_what_a_handler_brings_that_caught_its_cancellation_comes_too_late(bound):
+    async def handle(self, event, ctx):
+        ctx.output("late")
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.sleep(60)
+
+    effects = await run(handle, **{bound: 0.05})
+    assert effects.outputs == []
+    assert effects.failure is not None
+    reason = DlqReason.DEADLINE_EXCEEDED if bound == "deadline" else DlqReason.ACTION_FAILED
+    assert effects.failure.reason == reason
 
 
 async def test_the_deadline_of_the_event_goes_over_that_of_the_action():

@@ -109,15 +109,20 @@ class UserAction:
             return await self._attempt(task, deadline)
         whole = asyncio.timeout(deadline - time.time() if deadline is not None else None)
         one = asyncio.timeout(self._timeout)
+        effects, cause = None, None
         try:
             async with whole, one:
-                return await self._attempt(task, deadline)
+                effects = await self._attempt(task, deadline)
         except TimeoutError as error:
-            if whole.expired():
-                raise _TooLateError from None
-            if one.expired():
-                raise _AttemptTimeoutError(f"the attempt took longer than {self._timeout:g} s (timeout)") from error
-            raise
+            if not whole.expired() and not one.expired():
+                raise  # the handler's own
+            cause = error
+        # Also of a handler that caught its cancellation and went on: what it brings comes too late all the same.
+        if whole.expired():
+            raise _TooLateError from None
+        if effects is None or one.expired():
+            raise _AttemptTimeoutError(f"the attempt took longer than {self._timeout:g} s (timeout)") from cause
+        return effects
 
     async def _attempt(self, task: Task, deadline: float | None) -> Effects:
         attributes: Mapping[str, Any] = task.event.get("attributes") or {}
