@@ -48,6 +48,13 @@ class Retries(Agent):
         note("patient", str(ctx.attempt))
         raise RuntimeError("always")
 
+    @action("slowly", external=True, retry=Retry(attempts=3, backoff=60))
+    async def slowly(self, order: Flaky, ctx: Context) -> None:
+        note("slowly", f"{order.number}/{ctx.attempt}")
+        if ctx.attempt <= order.failures:
+            raise RuntimeError("not yet")
+        ctx.output({"number": order.number})
+
     @action("timed", external=True, timeout=0.3, retry=Retry(attempts=2, on=(TimeoutError,), backoff=0))
     async def timed(self, order: Order, ctx: Context) -> None:
         note("timed", str(order.number))

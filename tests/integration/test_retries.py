@@ -67,6 +67,25 @@ def test_attempts_are_counted_over_a_kill(install: Callable[..., Installation], 
     here.wait_all_done_for("patient")
 
 
+def test_restarts_and_rebalances_use_up_no_attempts(install: Callable[..., Installation], tmp_path: Path) -> None:
+    """A deployment is many of them within a minute: whoever takes the record over waits for the rest of the back-off."""
+    here = install("queue_agents:Retries", partitions=1)
+    here.router()
+    worker = here.worker("w0", "slowly", TEST_NOTES=str(tmp_path))
+    here.emit(event("slowly", number=1, failures=1), key="a")
+    here.flush()
+    wait_for("the first attempt is committed", lambda: here.attempts("slowly") == {0: 1})
+    for restart in (2, 3):
+        worker.terminate()
+        assert worker.wait(30) == 0
+        worker = here.worker("w0", "slowly", TEST_NOTES=str(tmp_path))
+        here.emit(event("slowly", number=restart), key="b")
+        here.flush()
+        here.wait_read(here.topics.outputs, restart - 1)
+    assert notes(tmp_path, "slowly") == ["1/1", "2/1", "3/1"]
+    assert here.attempts("slowly") == {0: 1}
+
+
 def test_a_rebalance_in_the_middle_of_back_off_loses_no_attempt(
     install: Callable[..., Installation], tmp_path: Path
 ) -> None:

@@ -35,3 +35,12 @@ def test_keyword_only():
 def test_what_makes_no_sense_is_refused(arguments):
     with pytest.raises(ValueError, match=next(iter(arguments))):
         Retry(**arguments)
+
+
+def test_who_takes_a_record_over_waits_for_the_rest_of_its_back_off() -> None:
+    retry = Retry(attempts=5, backoff=10, factor=2, max_backoff=30)
+    assert retry.left(1, 4) == 6
+    assert retry.left(3, 15) == 10 + 20 + 30 - 15
+    assert retry.left(3, 100) == 0
+    assert retry.left(1, -3600) == 10
+    assert Retry(attempts=9, backoff=60, max_hold=90).left(4, 80) == 10

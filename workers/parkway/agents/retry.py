@@ -44,6 +44,15 @@ class Retry:
         longest = self._longest_wait(attempt)
         return longest * (1 - self.jitter * _RANDOM.random())
 
+    def left(self, attempts: int, seconds: float) -> float:
+        """Seconds until the next attempt, when `attempts` have failed and the first began `seconds` ago.
+
+        For who takes a record over: the waits that were drawn are not known, so it counts the longest, within
+        `max_hold`. How long the attempts took is not known either: it may be less than is due, never more.
+        """
+        waits = sum(self._longest_wait(attempt) for attempt in range(1, attempts + 1))
+        return max(0.0, min(waits, self.max_hold) - max(0.0, seconds))  # clocks of two hosts differ
+
     def _longest_wait(self, attempt: int) -> float:
         try:
             return min(self.backoff * self.factor ** (attempt - 1), self.max_backoff)

@@ -5,9 +5,11 @@ finished is with the committer, which says so when it is committed.
 """
 
 import asyncio
+import time
 from collections.abc import Callable, Sequence
 from typing import Final, Literal
 
+from parkway.agents.retry import Retry
 from parkway.runtime.codec import EventCodec
 from parkway.runtime.logs import get_logger
 from parkway.runtime.records import Incoming
@@ -57,6 +59,7 @@ class Flow:
         *,
         order: Literal["key", "unordered"],
         concurrency: int,
+        retry: Retry,
         slots: Slots,
         governor: Governor,
         carried: Carried,
@@ -68,6 +71,7 @@ class Flow:
         self._action = action
         self._builder = builder
         self._concurrency = concurrency
+        self._retry = retry
         self._in_hand = in_hand
         self._vitals = vitals
         self._current = current
@@ -237,10 +241,18 @@ class Flow:
             self.admission.put_back(work)
         elif isinstance(decision, Result):
             self._finish(partition, work, decision)
+        elif (seconds := self._left_of_back_off(partition, work)) > 0:
+            self.admission.put_back(work)
+            self.backlog.put_off(Held(work, decision), seconds)
         elif (start := self.backlog.admit(Held(work, decision))) is not None:
             self._start(partition, start)
         else:
             self.admission.put_back(work)  # it waits for a limiter
+
+    def _left_of_back_off(self, partition: Partition, work: Work) -> float:
+        """Seconds: an owner before this one has tried it, or this process before a rebalance."""
+        tried = partition.completion(work.lane).tried(work.record.offset)
+        return self._retry.left(tried.attempts, time.time() - tried.since) if tried is not None else 0.0
 
     def _decide(self, partition: Partition, work: Work) -> Task | Result | None:
         try:

@@ -13,6 +13,7 @@ from confluent_kafka.admin import AdminClient
 from parkway.agents import threads
 from parkway.agents.agent import Agent, Definition, definition_of, running
 from parkway.agents.errors import AgentError, did_you_mean
+from parkway.agents.retry import ONE_ATTEMPT
 from parkway.runtime.clients import admin_client, group_consumer, manual_consumer
 from parkway.runtime.codec import event_codec
 from parkway.runtime.health import Health, Pulse
@@ -216,6 +217,7 @@ async def _make_worker(
         ),
         order=options.order if options is not None else "unordered",
         concurrency=(options.concurrency if options is not None else None) or settings.concurrency,
+        retry=options.retry if options is not None else ONE_ATTEMPT,
         slots=slots,
         governor=governor,
         limiters=list(limiters.values()),

@@ -16,6 +16,7 @@ from typing import Any, Final, Literal, TypeVar
 
 from confluent_kafka.admin import AdminClient
 
+from parkway.agents.retry import Retry
 from parkway.runtime.codec import EventCodec
 from parkway.runtime.logs import get_logger
 from parkway.runtime.records import Incoming
@@ -67,6 +68,7 @@ class Worker:
         *,
         order: Literal["key", "unordered"],
         concurrency: int,
+        retry: Retry,
         slots: Slots,
         governor: Governor,
         limiters: Sequence[Limiter],
@@ -102,6 +104,7 @@ class Worker:
             codec,
             order=order,
             concurrency=concurrency,
+            retry=retry,
             slots=slots,
             governor=governor,
             carried=self._carried,
