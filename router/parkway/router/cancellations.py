@@ -40,7 +40,7 @@ class Cancellations:
         action = attributes.get("action")
         if action is None:
             return [(topic, partition) for topic in self._resume.values()]
-        if action not in self._resume:
+        if not isinstance(action, str) or action not in self._resume:
             raise RefusedError(DlqReason.NO_ACTION, f"action {str(action)[:100]!r} {self._cannot()}")
         return [(self._resume[action], partition)]
 

@@ -27,7 +27,7 @@ def failed_response(request: Mapping[str, Any], error: ErrorType, message: str) 
         body |= {"usage": None, "retry_count": 0, "total_retry_wait_sec": 0.0}
     elif event_type == EventType.ToolRequestEvent:
         response_type = EventType.ToolResponseEvent
-        calls = [call["id"] for call in attributes.get("tool_calls") or () if isinstance(call, dict) and "id" in call]
+        calls = _call_ids(attributes.get("tool_calls"))
         body = {
             "responses": dict.fromkeys(calls, message),
             "success": dict.fromkeys(calls, False),
@@ -45,3 +45,9 @@ def failed_response(request: Mapping[str, Any], error: ErrorType, message: str) 
         "attributes": body,
         "upstreamEventId": request["id"],
     }
+
+
+def _call_ids(calls: Any) -> list[str]:
+    """The ids that can be answered; nobody has checked the request's attributes."""
+    found = [call.get("id") for call in calls if isinstance(call, dict)] if isinstance(calls, list) else []
+    return [call_id for call_id in found if isinstance(call_id, str)]

@@ -18,6 +18,7 @@ from parkway.runtime.logs import get_logger
 from parkway.runtime.records import Incoming, Record
 from parkway.schemas import headers, jsonio
 from parkway.schemas.avro import AvroCodec
+from parkway.schemas.avro.codec import RegistryUnavailableError
 from parkway.schemas.errors import DlqReason, ErrorType
 from parkway.schemas.event_types import REQUEST_TYPES, EventType
 from parkway.schemas.format_error import FormatError
@@ -86,7 +87,21 @@ class Routing:
         return "events" if topic == self._topics.events else "sources"
 
     def route(self, record: Incoming) -> list[Record]:
-        """Everything that `record` causes; an empty list when nothing matches it."""
+        """Everything that `record` causes; an empty list when nothing matches it.
+
+        A record that meets a defect of ours goes to the DLQ: it would end one router after the other. Raises
+        RegistryUnavailableError: then the record is not to blame.
+        """
+        try:
+            return self._route(record)
+        except RegistryUnavailableError:
+            raise
+        except Exception as error:
+            origin = f"{record.topic}/{record.partition}/{record.offset}"
+            self._log.exception("record_not_understood", origin=origin)
+            return [self.refuse(record, DlqReason.INVALID_EVENT, f"it cannot be routed: {type(error).__name__}")]
+
+    def _route(self, record: Incoming) -> list[Record]:
         if record.topic == self._topics.events:
             return self._from_inside(record)
         if record.topic == self._topics.requests:
@@ -243,7 +258,7 @@ class Routing:
         named = headers.as_dict(given)
         topic = self._topics.events
         if headers.EXTERNAL in named and not self.plan.route_external_responses:
-            topic = named.get(headers.REPLY_TO, self._topics.outputs.encode()).decode()
+            topic = named.get(headers.REPLY_TO, self._topics.outputs.encode()).decode("utf-8", "replace")
         out: Headers = [
             (headers.CONTENT_TYPE, self._codec.content_type),
             (headers.TYPE, response["type"].encode()),

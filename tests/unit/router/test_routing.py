@@ -239,3 +239,31 @@ def test_the_secret_of_a_cancel_token_is_kept_when_it_is_one() -> None:
     for wrong in (SECRET.upper(), SECRET[1:], "chat.7." + SECRET):
         (dead,) = route(outside(request, parkway_cancel_secret=wrong))
         assert reason(dead) == "invalid_header"
+
+
+@pytest.mark.parametrize("calls", [5, "ab", {"id": "c1"}, [7, {"id": ["c1"]}, {"id": None}, {}, {"id": "c1"}]])
+def test_a_tool_request_that_nobody_takes_is_answered_whatever_its_calls_are(calls: Any) -> None:
+    (answer,) = route(inside({"type": "_tool_request_event", "attributes": {"tool_calls": calls}}))
+    assert answer.topic == "ns.events"
+    assert json.loads(answer.value or b"")["attributes"]["success"] == (
+        {"c1": False} if isinstance(calls, list) else {}
+    )
+
+
+@pytest.mark.parametrize("action", [["chat"], {"chat": 1}, 7, True, "other"])
+def test_a_cancellation_that_names_no_action_is_dead_lettered(action: Any) -> None:
+    (dead,) = route(inside({"type": "_cancel_request_event", "attributes": {"request_id": "r", "action": action}}))
+    assert reason(dead) == "no_action"
+
+
+def test_a_record_that_meets_a_defect_ends_no_router(monkeypatch: pytest.MonkeyPatch) -> None:
+    routing = Routing(PLAN, TOPICS, partitions=8)
+
+    def defect(*_: object) -> None:
+        raise KeyError("secret")
+
+    monkeypatch.setattr("parkway.router.table.TriggerTable.match", defect)
+    (dead,) = routing.route(outside({"type": "ticket"}))
+    assert reason(dead) == "invalid_event"
+    assert "KeyError" in dict(dead.headers)["parkway-error-message"].decode()
+    assert "secret" not in str(dead.headers)
