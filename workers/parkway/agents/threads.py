@@ -8,13 +8,30 @@ from typing import Any, Final
 
 # asyncio's own pool has a handful of threads on a small machine: it would cap an action's concurrency.
 # Threads are started when they are needed, so a large bound costs nothing.
-_POOL: Final = ThreadPoolExecutor(max_workers=256, thread_name_prefix="parkway-sync")
+MOST: Final = 256
+_POOL: Final = ThreadPoolExecutor(max_workers=MOST, thread_name_prefix="parkway-sync")
 _running: set[object] = set()
+_left: set[object] = set()
+_WAY_OUT: Final = "give what they wait for a timeout of its own (an HTTP client's, a socket's), or write them as async"
 
 
 def running() -> int:
     """Calls that run now, those that nobody waits for any more included."""
     return len(_running)
+
+
+def left_running() -> str | None:
+    """Say that calls go on which nobody waits for any more; None while there are none. From any thread."""
+    if not _left:
+        return None
+    return f"{len(_left)} of {MOST} threads are in sync calls that were cancelled and go on; {_WAY_OUT}"
+
+
+def why_starved() -> str | None:
+    """Say that such calls have all threads, so that no other sync call starts; None else. From any thread."""
+    if len(_left) < MOST:
+        return None
+    return f"all {MOST} threads are in sync calls that were cancelled and never end; {_WAY_OUT}"
 
 
 async def run_in_thread(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
@@ -24,9 +41,9 @@ async def run_in_thread(function: Callable[..., Any], /, *args: Any, **kwargs: A
     by itself.
     """
     context = contextvars.copy_context()
+    here = object()
 
     def call() -> tuple[Any, BaseException | None]:
-        here = object()
         _running.add(here)
         try:
             return context.run(function, *args, **kwargs), None
@@ -39,8 +56,15 @@ async def run_in_thread(function: Callable[..., Any], /, *args: Any, **kwargs: A
             return None, error
         finally:
             _running.discard(here)
+            _left.discard(here)
 
-    result, error = await asyncio.get_running_loop().run_in_executor(_POOL, call)
+    try:
+        result, error = await asyncio.get_running_loop().run_in_executor(_POOL, call)
+    except asyncio.CancelledError:
+        _left.add(here)
+        if here not in _running:  # it had not begun, or has ended just now
+            _left.discard(here)
+        raise
     if error is not None:
         raise error
     if hasattr(result, "__await__"):

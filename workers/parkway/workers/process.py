@@ -65,6 +65,8 @@ async def run_worker(
     log = get_logger("worker")
     loop_pulse = Pulse("the event loop", "a handler blocks it; write it as `def`, which runs in a thread")
     health.live("loop", loop_pulse.check)
+    health.live("threads", threads.why_starved)
+    health.warn("threads_left", threads.left_running)
     beating = asyncio.create_task(_beat(loop_pulse))
     stop = _stop_signals()
     definition = definition_of(agent)
