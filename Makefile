@@ -45,7 +45,7 @@ unit: setup
 	$(BIN)/pytest tests/unit
 
 integration: setup
-	$(BIN)/pytest tests/integration
+	$(BIN)/pytest tests/integration --numprocesses 2 --dist loadfile
 
 bench: setup
 	$(BIN)/python benchmarks/run.py
