@@ -249,7 +249,7 @@ def test_tokens_that_outsiders_invent_do_not_crowd_out_those_who_cancel_by_id(
     assert len(records) == 3
     lanes = {lane: Completion("topic-id", 0) for lane in Lane}
     remembered = {record.key or b"": ParkedCancellation.from_json(record.value or b"") for record in records}
-    after = Harness(ChatAction({}), Restored(lanes, {}, 0, {}, remembered))
+    after = Harness(ChatAction({}), Restored(lanes, {}, 0, cancellations=remembered))
     by_token = after.cancel(token=str(Token.new("chat", 0)))
     assert by_token is not None
     assert by_token.records == []  # the bound holds over a restart
@@ -304,7 +304,7 @@ def test_what_is_remembered_is_kept_over_a_rebalance_only_while_it_is_what_is_co
     (record,) = result.records
     remembered = {record.key or b"": ParkedCancellation.from_json(record.value or b"")}
     lanes = {lane: Completion("topic-id", 0) for lane in Lane}
-    after = Harness(ChatAction({}), Restored(lanes, {}, 0, {}, remembered))
+    after = Harness(ChatAction({}), Restored(lanes, {}, 0, cancellations=remembered))
     kept = after.partition.kept()
     assert kept is not None
     restored = Restored({}, {}, 0)

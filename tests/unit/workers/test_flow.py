@@ -84,6 +84,7 @@ class Running:
             codec,
             order="unordered",
             concurrency=CONCURRENCY,
+            retry=Retry(attempts=3, backoff=0),
             slots=Slots(1_000),
             governor=Governor(lambda: 0, 1_000),
             carried=Carried(),
