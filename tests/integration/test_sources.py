@@ -6,9 +6,11 @@ from collections.abc import Callable, Iterator
 from io import BytesIO
 
 import pytest
+from confluent_kafka import Producer
+from confluent_kafka.admin import NewPartitions
 from fastavro import schemaless_writer
 from fastavro.schema import parse_schema
-from installation import Installation, event
+from installation import Installation, event, wait_for
 from schema_registry_server import RegistryServer
 
 from parkway.schemas.plan import SourcePlan
@@ -62,6 +64,30 @@ def test_five_foreign_partitions_onto_three_keep_the_order_of_keys(install: Call
     assert origins == {f"{topic}/4": 1, f"{here.topics.action('step')}/0": 0}
     roots = [one.headers["parkway-root"] for one in here.read(here.topics.action("step"))]
     assert len(roots) == len(set(roots)) == 151
+
+
+def test_a_source_that_grows_and_is_deleted_while_the_router_runs(install: Callable[..., Installation]) -> None:
+    here = install("agents:Orders")
+    topic = f"{here.settings.namespace}.shop"
+    here.create_topic(topic, 1)
+    reading(here, SourcePlan(topic=topic, type="order"))
+    here.router(PARKWAY_KAFKA_TOPIC_METADATA_REFRESH_INTERVAL_MS="1000")
+    here.worker("w0", "process")
+    here.emit(b'{"number": 0}', topic=topic, partition=0)
+    here.flush()
+    here.wait_read(here.topics.outputs, 1)
+    here.admin.create_partitions([NewPartitions(topic, 2)])[topic].result()
+    # A producer of its own: the other one does not know of the new partition yet.
+    producer = Producer({"bootstrap.servers": here.settings.bootstrap_servers, "log_level": 0})
+    wait_for("the producer knows it", lambda: len(producer.list_topics(topic, 10).topics[topic].partitions) == 2)
+    producer.produce(topic, b'{"number": 1}', partition=1)
+    assert producer.flush(30) == 0
+    here.wait_read(here.topics.outputs, 2)
+    here.admin.delete_topics([topic])[topic].result()
+    here.emit(event("order", number=2))
+    here.flush()
+    outputs = here.wait_read(here.topics.outputs, 3)
+    assert sorted(one.json["attributes"]["output"]["number"] for one in outputs) == [0, 1, 2]
 
 
 def test_avro_of_the_registry_and_cloudevents(install: Callable[..., Installation], registry: RegistryServer) -> None:

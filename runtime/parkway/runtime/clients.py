@@ -72,6 +72,9 @@ def group_consumer(settings: Settings, client_id: str, group: str, **extra: Any)
         {
             "queued.min.messages": 20_000,
             "fetch.wait.max.ms": 100,
+            # Partitions that were added, and topics that were deleted or made anew, are noticed then; by default
+            # after five minutes, and until then without a word.
+            "topic.metadata.refresh.interval.ms": 30_000,
             **_FETCH_AGAIN,
             **_common(settings, client_id),
             **_logging(settings),

@@ -2,6 +2,7 @@
 
 import pytest
 
+from parkway.runtime import clients
 from parkway.runtime.clients import group_consumer, manual_consumer
 from parkway.runtime.settings import SettingsError, load_settings
 
@@ -28,3 +29,10 @@ def test_every_session_timeout_that_the_setting_takes_makes_a_consumer(seconds: 
     settings = load_settings(session_timeout=seconds)
     group_consumer(settings, "test", "test").close()
     manual_consumer(settings, "test").close()
+
+
+def test_topics_that_change_are_noticed_within_half_a_minute(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(clients, "Consumer", dict)
+    name = "topic.metadata.refresh.interval.ms"
+    assert group_consumer(load_settings(), "test", "test")[name] == 30_000  # type: ignore[index]
+    assert group_consumer(load_settings({name: "500"}), "test", "test")[name] == "500"  # type: ignore[index]
