@@ -180,6 +180,32 @@ def test_offsets_that_a_tool_has_set_are_obeyed(install: Callable[..., Installat
 
 
 @pytest.mark.timeout(240)
+def test_a_partition_that_was_paused_when_it_went_comes_back_taken(
+    install: Callable[..., Installation], tmp_path: Path
+) -> None:
+    """A worker with its hands full pauses its partitions. librdkafka keeps that over a rebalance."""
+    many = 1_500  # more than a worker takes ahead
+    here = install("agents:Gates", partitions=3)
+    here.router()
+    group = here.topics.worker_group("process")
+    one = here.worker("w0", "process", TEST_NOTES=str(tmp_path), PARKWAY_CONCURRENCY="2")
+    for number in range(many):
+        here.emit(event("order", number=number, wait=1.0), partition=number % 3)
+    here.flush()
+    notes = tmp_path / "process.notes"
+    wait_for("it has its hands full", lambda: notes.exists() and len(notes.read_text().split()) >= 2)
+    here.wait_no_lag(here.topics.router_group, here.topics.requests)
+    two = here.worker("w1", "process", TEST_NOTES=str(tmp_path), PARKWAY_CONCURRENCY="2")
+    here.wait_members(group, 2)
+    wait_for("the other one took some", lambda: len(set(notes.read_text().split())) >= 4)
+    two.terminate()
+    here.wait_members(group, 1)
+    (tmp_path / "open").touch()
+    wait_for("all are done", lambda: len(numbers(here)) == many, 60.0)
+    assert set(numbers(here).values()) == {1}
+    assert one.poll() is None
+
+
 def test_a_map_at_its_limit_holds_new_work_back_and_loses_nothing(
     install: Callable[..., Installation], tmp_path: Path
 ) -> None:

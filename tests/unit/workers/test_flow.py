@@ -9,7 +9,6 @@ from worker_harness import CODEC, SETTINGS, TOPICS
 
 from parkway.agents import Agent, Context, Event, Retry, action, definition_of
 from parkway.agents.build import build_plan
-from parkway.agents.retry import ONE_ATTEMPT
 from parkway.runtime.codec import EventCodec
 from parkway.runtime.records import Incoming
 from parkway.schemas.avro.codec import RegistryUnavailableError
@@ -84,7 +83,6 @@ class Running:
             ResultBuilder(SETTINGS, plan, desk, codec),
             codec,
             order="unordered",
-            retry=ONE_ATTEMPT,
             concurrency=CONCURRENCY,
             retry=Retry(attempts=3, backoff=0),
             slots=Slots(1_000),

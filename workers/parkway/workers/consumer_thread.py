@@ -140,10 +140,15 @@ class ConsumerThread(threading.Thread):
 
     def _unblock(self) -> None:
         self._blocked_since = None
-        if self._paused:
-            self._consumer.resume(self._partitions)
+        if self._lift_pause():
             self._consumer.assign([self._place(position) for position in self._consumer.position(self._partitions)])
-            self._paused = False
+
+    def _lift_pause(self) -> bool:
+        """Before anything else is assigned: a paused partition comes back paused."""
+        paused, self._paused = self._paused, False
+        if paused:
+            self._consumer.resume(self._partitions)
+        return paused
 
     def _place(self, position: TopicPartition) -> TopicPartition:
         """Where fetching goes on: what has delivered nothing yet has no position."""
@@ -152,9 +157,9 @@ class ConsumerThread(threading.Thread):
         return next(one for one in self._partitions if one.partition == position.partition)
 
     def _assign(self, partitions: list[TopicPartition]) -> None:
+        self._lift_pause()
         self._consumer.assign(partitions)
         self._partitions = partitions
-        self._paused = False
         self._reported = []
 
     def _take(self) -> None:
