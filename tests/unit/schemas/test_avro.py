@@ -271,7 +271,7 @@ def test_hostile_lengths_and_counts_cost_milliseconds():
             started = time.process_time()
             with pytest.raises(FormatError):
                 CODEC.decode_event(head + body)
-            assert time.process_time() - started < 0.25
+            assert time.process_time() - started < 1.0
 
 
 def parked_record(**changes: Any) -> ParkedRecord:

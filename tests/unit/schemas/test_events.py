@@ -536,7 +536,7 @@ def test_a_megabyte_of_nesting_is_refused_in_milliseconds():
         started = time.process_time()
         with pytest.raises(EventError, match="nested deeper than 100 levels"):
             Event.from_json(data)
-        assert time.process_time() - started < 0.25
+        assert time.process_time() - started < 1.0
 
 
 def test_a_megabyte_of_bad_items_is_refused_at_the_first():

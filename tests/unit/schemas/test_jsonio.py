@@ -160,7 +160,7 @@ def test_string_that_never_ends_costs_milliseconds():
     started = time.process_time()
     with pytest.raises(JsonError, match="not JSON"):
         jsonio.loads(data)
-    assert time.process_time() - started < 0.25
+    assert time.process_time() - started < 1.0
 
 
 def test_dumps_names_what_has_no_json_form():
