@@ -94,6 +94,7 @@ class Installation:
         self.processes: list[subprocess.Popen[bytes]] = []
         self._producer: Producer | None = None
         self._offsets: dict[str, GroupOffsets] = {}
+        self._stuck: list[AdminClient] = []  # kept: to destroy one whose broker is gone can hang
 
     def apply(self, plan: Plan) -> None:
         self.plan = plan
@@ -273,7 +274,15 @@ class Installation:
 
     def high_watermarks(self, topic: str) -> dict[int, int]:
         asked = [(topic, partition) for partition in range(self.partitions)]
-        answer = wait_for(f"watermarks of {topic}", lambda: high_watermarks(self.admin, asked))
+
+        def answered() -> dict[tuple[str, int], int] | None:
+            found = high_watermarks(self.admin, asked)
+            if found is None:  # some clients never find a broker again that stood still
+                self._stuck.append(self.admin)
+                self.admin = admin_client(self.settings, "tests")
+            return found
+
+        answer = wait_for(f"watermarks of {topic}", answered, 60.0)
         return {partition: offset for (_, partition), offset in answer.items()}
 
     def read(self, topic: str, seconds: float = 60.0) -> list[Read]:

@@ -22,7 +22,7 @@ from typing import Final, TypeVar
 from confluent_kafka import KafkaError, Message, TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from parkway.runtime.clients import manual_consumer
+from parkway.runtime.clients import admin_client, manual_consumer
 from parkway.runtime.group_offsets import GroupOffsets
 from parkway.runtime.log_offsets import high_watermarks, log_beginnings
 from parkway.runtime.logs import get_logger
@@ -40,6 +40,7 @@ Changes = dict[str, Entry | None]  # by request id; None: its end
 
 _RETRY: Final = 0.02
 _ASK_SECONDS: Final = 1.0
+_STUCK_SECONDS: Final = 30.0
 
 
 class RestoreCancelledError(Exception):
@@ -87,6 +88,7 @@ class Restorer:
     ) -> None:
         self._settings = settings
         self._admin = admin
+        self._stuck: list[AdminClient] = []  # kept: to destroy one whose broker is gone can hang
         self._action = action
         self._topics = settings.topics
         self._topic_ids = topic_ids
@@ -146,8 +148,8 @@ class Restorer:
         """Committed offsets with the log's beginnings and ends; a beginning where nothing (usable) is committed."""
         committed = _until_answered(lambda: self._offsets.committed(wanted, _ASK_SECONDS), cancelled)
         places = [(one.topic, one.partition) for one in committed]
-        beginnings = _until_answered(lambda: log_beginnings(self._admin, places), cancelled)
-        ends = _until_answered(lambda: high_watermarks(self._admin, places), cancelled)
+        beginnings = self._asked(lambda admin: log_beginnings(admin, places), cancelled)
+        ends = self._asked(lambda admin: high_watermarks(admin, places), cancelled)
         found = {}
         for place, one in zip(places, committed, strict=True):
             beginning, end = beginnings[place], ends[place]
@@ -160,6 +162,21 @@ class Restorer:
                 one = TopicPartition(one.topic, one.partition, beginning)  # noqa: PLW2901
             found[place] = (one, beginning, end)
         return found
+
+    def _asked(self, ask: Callable[[AdminClient], Answer | None], cancelled: threading.Event) -> Answer:
+        """Ask without limit. Some clients never find a broker again that stood still: then a new one is asked."""
+        began = time.monotonic()
+        while True:
+            _check(cancelled)
+            answer = ask(self._admin)
+            if answer is not None:
+                return answer
+            if time.monotonic() - began > _STUCK_SECONDS:
+                self._log.warning("client_made_anew", after_seconds=_STUCK_SECONDS, reason="no answer about offsets")
+                self._stuck.append(self._admin)
+                self._admin = admin_client(self._settings, f"{self._settings.namespace}.restore.{self._action}")
+                began = time.monotonic()
+            cancelled.wait(_RETRY)
 
     def _warn_outside(self, committed: TopicPartition, beginning: int, end: int, consequence: str) -> None:
         self._log.warning(
@@ -190,7 +207,7 @@ class Restorer:
         """Returns how many records were read."""
         topic = self._topics.parked
         every = [(topic, partition) for partition in restored]
-        ends = _until_answered(lambda: high_watermarks(self._admin, every), cancelled)
+        ends = self._asked(lambda admin: high_watermarks(admin, every), cancelled)
         for partition, one in restored.items():
             _start_from(one, kept.get(partition), ends[topic, partition])
             if one.parked_from == 0:  # nothing is kept
