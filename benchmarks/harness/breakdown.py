@@ -96,7 +96,9 @@ def _run(settings: Settings, routing: Routing, clock: Clock, events: int) -> flo
     originals = service.group_consumer, service.incoming, transactions.transactional_producer
     service.group_consumer = lambda *arguments, **named: Timed(clients.group_consumer(*arguments, **named), clock)
     service.incoming = clock.timed("incoming", service.incoming)
-    transactions.transactional_producer = lambda *arguments: Timed(clients.transactional_producer(*arguments), clock)
+    transactions.transactional_producer = lambda *arguments, **named: Timed(
+        clients.transactional_producer(*arguments, **named), clock
+    )
     try:
         router = service.Router(settings, routing, "breakdown")
         thread = threading.Thread(target=router.run)
