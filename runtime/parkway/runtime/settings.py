@@ -4,7 +4,7 @@ import difflib
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from pydantic import Field, ValidationError, field_validator
 from pydantic_core import ErrorDetails
@@ -64,6 +64,7 @@ class Settings(BaseSettings):
     http_port: int | None = Field(default=None, ge=0, le=65535)  # metrics and health; 0: any free one
     http_host: str = "0.0.0.0"  # noqa: S104  probes and scrapes come from other hosts
     capture_content: bool = False  # may prompts, answers and provider errors stand in logs and error texts?
+    journal_content: Literal["none", "redacted", "full"] | None = None  # default: full with capture_content, else none
     schema_registry: str | None = None  # URL of a Confluent schema registry, for Avro
     wire_format: str = Field(default="json", pattern="^(json|avro)$")  # what is written; both are read
     kafka: dict[str, str] = Field(default_factory=dict)  # passed to librdkafka as they are

@@ -74,6 +74,8 @@ def wanted_topics(topics: Topics, plan: Plan) -> list[TopicSpec]:
             specs.append(TopicSpec(topics.resume(action.name), inner))
     if any(action.parks for action in plan.actions):
         specs.append(TopicSpec(topics.parked, {**_COMPACTED, **inner}))
+    if any(action.answers or action.parks for action in plan.actions):
+        specs.append(TopicSpec(topics.journal, inner))
     specs.append(TopicSpec(topics.plans, {**_COMPACTED, "max.message.bytes": str(_DLQ_BYTES)}, partitions=1))
     specs.append(TopicSpec(topics.requests, {"max.message.bytes": str(_REQUEST_BYTES)}))
     return specs

@@ -6,6 +6,9 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from parkway.schemas.versions import RecordError, read_versioned
 
+JournalKind = Literal["model_call", "tool_call", "decision", "approval"]
+JournalOutcome = Literal["success", "failed", "cancelled", "approved", "denied"]
+
 
 class JournalError(ValueError):
     """A journal record that this version cannot read."""
@@ -22,7 +25,7 @@ class JournalRecord(BaseModel):
 
     v: Literal[1] = 1
     build: str
-    kind: Literal["model_call", "tool_call", "decision", "approval"]
+    kind: JournalKind
     action: str
     name: str  # of the model, tool or decision model; of the tool that an approval is about
     root_id: str  # id of the event from outside that everything began with
@@ -32,12 +35,12 @@ class JournalRecord(BaseModel):
     attempt: int = Field(default=1, ge=1)
     started_at: int
     ended_at: int
-    outcome: Literal["success", "failed", "cancelled", "approved", "denied"]
+    outcome: JournalOutcome
     error_type: str | None = None  # one of `errors.ErrorType`
     model: str | None = None  # the provider's own name of the model that answered
     usage: dict[str, Any] | None = None  # promptTokens, completionTokens
     content_kept: Literal["none", "redacted", "full"] = "none"
-    content: Any = None  # what was asked and answered, as far as `content_kept` lets it stand here
+    content: Any = None  # what was asked and answered, as far as `content_kept` lets it; or `left_out`: why it is not
 
     def to_json(self) -> bytes:
         return self.model_dump_json().encode()

@@ -21,6 +21,7 @@ from parkway.workers.completion import Completion
 from parkway.workers.flow import Flow
 from parkway.workers.governor import Governor
 from parkway.workers.in_hand import InHand
+from parkway.workers.journal import Journal
 from parkway.workers.restore import Restored
 from parkway.workers.results import ResultBuilder
 from parkway.workers.slots import Slots
@@ -80,7 +81,7 @@ class Running:
             SETTINGS,
             planned,
             desk,
-            ResultBuilder(SETTINGS, plan, desk, codec),
+            ResultBuilder(SETTINGS, plan, desk, codec, Journal(planned, plan.build)),
             codec,
             order="unordered",
             concurrency=CONCURRENCY,

@@ -18,6 +18,7 @@ from parkway.workers.dispatch import Dispatcher
 from parkway.workers.effects import Action, Effects, Park, Task
 from parkway.workers.entry import Entry
 from parkway.workers.entry_store import MakeStore, MemoryEntries
+from parkway.workers.journal import Journal
 from parkway.workers.restore import Restored
 from parkway.workers.results import ResultBuilder
 from parkway.workers.work import Epoch, Lane, Result, Work
@@ -52,14 +53,14 @@ class Harness:
 
     def __init__(self, action: Action, restored: Restored | None = None, make_store: MakeStore = MemoryEntries) -> None:
         self.action = action
-        self.builder = ResultBuilder(SETTINGS, PLAN, action, CODEC)
+        planned = PLAN.action(action.name)
+        assert planned is not None
+        self.builder = ResultBuilder(SETTINGS, PLAN, action, CODEC, Journal(planned, PLAN.build))
         self.epoch = Epoch(1, None)
         lanes = {lane: Completion("topic-id", 0) for lane in Lane}
         self.partition = Partition(0, restored or Restored(lanes, {}, 0, make_store()), action.name, TOPICS)
         self.running: dict[Work, Task] = {}
         cancellations = Cancellations(SETTINGS, action.name, PLAN.build, self.builder, self.stop)
-        planned = PLAN.action(action.name)
-        assert planned is not None
         self.dispatcher = Dispatcher(SETTINGS, planned, action, self.builder, CODEC, cancellations)
         self.offsets = dict.fromkeys(Lane, 0)
 

@@ -8,6 +8,7 @@ from parkway.agents.context import Context
 from parkway.agents.errors import AgentError, ContextError, ToolArgumentsError
 from parkway.agents.load import load_agent
 from parkway.agents.rate import RateLimit
+from parkway.agents.resource import Resource
 from parkway.agents.retry import Retry
 from parkway.agents.source import Source
 from parkway.agents.tool import Tool, tool
@@ -60,6 +61,7 @@ __all__ = [
     "ModelSource",
     "OutputEvent",
     "RateLimit",
+    "Resource",
     "Retry",
     "Source",
     "Tool",

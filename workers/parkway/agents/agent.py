@@ -4,24 +4,40 @@ import inspect
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from parkway.agents.action import ActionSpec, options_of, spec_of
 from parkway.agents.chat_model import ChatModel
 from parkway.agents.errors import AgentError
+from parkway.agents.resource import Resource
 from parkway.agents.source import Source
 from parkway.agents.tool import Tool
+
+Kind = TypeVar("Kind", bound=Resource)
 
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """What a class says: user actions in class order, chat models by attribute, tools by name, sources by attribute."""
+    """What a class says: user actions in class order, resources by attribute, tools by name."""
 
     agent: str
     actions: tuple[ActionSpec, ...]
-    chat_models: dict[str, ChatModel]
+    resources: dict[str, Resource]
     tools: dict[str, Tool[..., Any]]
-    sources: dict[str, Source]
+
+    def of(self, kind: type[Kind]) -> dict[str, Kind]:
+        """The resources of that class, by attribute."""
+        return {name: each for name, each in self.resources.items() if isinstance(each, kind)}
+
+    @property
+    def chat_models(self) -> dict[str, ChatModel]:
+        """Chat models by attribute."""
+        return self.of(ChatModel)
+
+    @property
+    def sources(self) -> dict[str, Source]:
+        """Sources by attribute."""
+        return self.of(Source)
 
     def action(self, name: str) -> ActionSpec | None:
         """The user action of that name, or None."""
@@ -45,6 +61,14 @@ class Agent:
         """Override to open what all handlers share before the `yield`, and to close it after it."""
         yield
 
+    def redact(self, kind: str, content: Any) -> Any:
+        """Override to take out of `content` what must not stand in the journal (`PARKWAY_JOURNAL_CONTENT=redacted`).
+
+        `kind` is the journal record's: `model_call`, `tool_call`, `decision` or `approval`; `content` is JSON, and a
+        copy. Give back what may stand there. When this raises, nothing does.
+        """
+        raise NotImplementedError
+
 
 def definition_of(agent: type[Agent] | Agent) -> Definition:
     """What the agent's class says. Raises AgentError for `Agent` itself."""
@@ -63,14 +87,15 @@ def _definition(cls: type[Agent]) -> Definition:
     if not inspect.isasyncgenfunction(cls.lifespan):
         raise AgentError(f"{cls.__name__}.lifespan: write async def lifespan(self) with one yield, and no decorator")
     members = _members(cls)
-    chat_models = {name: value for name, value in members.items() if isinstance(value, ChatModel)}
-    return Definition(
+    resources = {name: value for name, value in members.items() if isinstance(value, Resource)}
+    definition = Definition(
         agent=cls.__name__,
         actions=_actions(cls, members),
-        chat_models=chat_models,
-        tools=_tools(cls, members, chat_models),
-        sources=_sources(cls, members),
+        resources=resources,
+        tools=_tools(cls, members),
     )
+    _check_sources(cls, definition.sources)
+    return definition
 
 
 def _members(cls: type[Agent]) -> dict[str, Any]:
@@ -103,10 +128,10 @@ def _actions(cls: type[Agent], members: dict[str, Any]) -> tuple[ActionSpec, ...
     return tuple(by_name.values())
 
 
-def _tools(cls: type[Agent], members: dict[str, Any], chat_models: dict[str, ChatModel]) -> dict[str, Tool[..., Any]]:
+def _tools(cls: type[Agent], members: dict[str, Any]) -> dict[str, Tool[..., Any]]:
     tools: dict[str, Tool[..., Any]] = {}
     given = [value for value in members.values() if isinstance(value, Tool)]
-    given += [each for model in chat_models.values() for each in model.tools]
+    given += [each for model in members.values() if isinstance(model, ChatModel) for each in model.tools]
     for each in given:
         known = tools.setdefault(each.name, each)
         if known.function is not each.function:
@@ -114,11 +139,9 @@ def _tools(cls: type[Agent], members: dict[str, Any], chat_models: dict[str, Cha
     return tools
 
 
-def _sources(cls: type[Agent], members: dict[str, Any]) -> dict[str, Source]:
-    sources = {name: value for name, value in members.items() if isinstance(value, Source)}
+def _check_sources(cls: type[Agent], sources: dict[str, Source]) -> None:
     by_topic: dict[str, str] = {}
     for name, source in sources.items():
         other = by_topic.setdefault(source.topic, name)
         if other != name:
             raise AgentError(f"{cls.__name__}: {other} and {name} both read topic {source.topic!r}; keep one of them")
-    return sources

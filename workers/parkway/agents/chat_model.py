@@ -7,13 +7,14 @@ from pydantic_ai.models import Model
 from pydantic_ai.settings import ModelSettings
 
 from parkway.agents.errors import AgentError
+from parkway.agents.resource import Resource
 from parkway.agents.tool import Tool, as_tool
 
 ModelSource: TypeAlias = str | Model | Callable[[], Model]
 """A pydantic-ai model name such as `openai:gpt-5-mini`, a model, or a function that makes one."""
 
 
-class ChatModel:
+class ChatModel(Resource):
     """A chat model of an agent; a chat request names it by its attribute in the agent's class.
 
     `fallbacks` are tried in order when `model` fails for good. `settings` are pydantic-ai's model settings

@@ -4,6 +4,7 @@ import re
 from typing import Final, get_args
 
 from parkway.agents.errors import AgentError, did_you_mean
+from parkway.agents.resource import Resource
 from parkway.schemas.event_types import BUILT_IN_TYPES, DEFAULT_ACCEPTS
 from parkway.schemas.plan import MAX_TYPE_CHARS, SourceFormat, SourcePlan
 
@@ -11,7 +12,7 @@ _TOPIC: Final = re.compile(r"[A-Za-z0-9._-]{1,249}")
 _FORMATS: Final = get_args(SourceFormat)
 
 
-class Source:
+class Source(Resource):
     """A topic that exists already, as a class attribute of an agent: `orders = Source("shop.orders", type="order")`.
 
     The router reads it beside `requests`, whatever its partition count; records of one key stay in order.

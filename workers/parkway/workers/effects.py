@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from parkway.schemas.events import Event
+from parkway.schemas.journal import JournalKind, JournalOutcome
 from parkway.schemas.parked import ParkedRecord
 from parkway.workers.limiter import Limiter, Permit
 
@@ -51,6 +52,30 @@ class Failure:
     traceback: str | None = field(default=None, compare=False)
 
 
+@dataclass(frozen=True, slots=True)
+class JournalEntry:
+    """One call as the action that made it saw it. Times are milliseconds since 1970 (UTC).
+
+    `name` is the resource's or the tool's, `model` the provider's own name of the model that answered, `usage` holds
+    `promptTokens` and `completionTokens`. `content` is what was asked and answered, as anything with a JSON form; it
+    is dropped, redacted or kept later, by setting. `request_id` is set only where it is not the handled request's.
+    """
+
+    kind: JournalKind
+    name: str
+    started_at: int
+    ended_at: int
+    outcome: JournalOutcome
+    round: int = 1
+    attempt: int = 1
+    call_id: str | None = None
+    error_type: str | None = None
+    model: str | None = None
+    usage: dict[str, Any] | None = None
+    content: Any = None
+    request_id: str | None = None
+
+
 @dataclass(slots=True)
 class Effects:
     """Everything that one handled record causes. At most one of `response`, `park`, `failure`, `again` is set.
@@ -58,7 +83,8 @@ class Effects:
     `events` go to `<ns>.events`, `outputs` to `<ns>.outputs`. `response` is the terminal response of a
     request: it goes to `outputs` (or the reply topic) when the request came from outside, else to `events`,
     and deletes the request's parked record. `again`: the attempt failed and nothing of it is published; the
-    record is handled once more after so many seconds, and holds its key until then.
+    record is handled once more after so many seconds, and holds its key until then. `journal` is what the calls
+    made on the way go down as.
     """
 
     events: list[Event] = field(default_factory=list)
@@ -67,6 +93,7 @@ class Effects:
     park: Park | None = None
     failure: Failure | None = None
     again: float | None = None
+    journal: list[JournalEntry] = field(default_factory=list)
 
     def how(self) -> str | None:
         """How a request ended: `answered`, or the type of its failed response; None where there is no response."""

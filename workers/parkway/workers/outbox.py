@@ -13,6 +13,7 @@ from parkway.runtime.records import Incoming, Record
 from parkway.schemas import headers
 from parkway.schemas.events import Event
 from parkway.schemas.headers import Headers
+from parkway.schemas.journal import JournalRecord
 from parkway.schemas.parked import Origin as ParkedOrigin
 from parkway.schemas.parked import ParkedRecord
 from parkway.schemas.topics import Topics
@@ -28,7 +29,8 @@ class Cause:
     hops: int
     external: bool
     reply_to: str | None
-    event_id: str
+    event_id: str  # of what is handled: of a continuation, the continuation's
+    request_id: str  # of what it is handled for
 
     @classmethod
     def of_record(cls, record: Incoming, event: Mapping[str, Any]) -> "Cause":
@@ -46,6 +48,7 @@ class Cause:
             external=headers.EXTERNAL in given,
             reply_to=given[headers.REPLY_TO].decode("utf-8", "replace") if headers.REPLY_TO in given else None,
             event_id=str(event.get("id", "")),
+            request_id=str(event.get("id", "")),
         )
 
     @classmethod
@@ -59,6 +62,7 @@ class Cause:
             external=parked.origin.external,
             reply_to=parked.origin.reply_to,
             event_id=str(event.get("id", "")),
+            request_id=parked.request_id,
         )
 
     def in_span(self, traceparent: str) -> "Cause":
@@ -138,6 +142,10 @@ class Outbox:
             attempts=attempts,
             traceback=traceback,
         )
+
+    def journal(self, cause: Cause, entry: JournalRecord) -> Record:
+        """A record of `<ns>.journal`."""
+        return Record(self._topics.journal, cause.partition, cause.key, entry.to_json(), [])
 
     def parked(self, partition: int, key: bytes, value: bytes | None) -> Record:
         """An upsert of `<ns>.parked`, or with None the tombstone."""

@@ -4,7 +4,7 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from typing import Final, NoReturn
 
@@ -27,17 +27,13 @@ from parkway.runtime.tracing import end_tracing
 from parkway.runtime.transactions import FatalTransactionError
 from parkway.schemas.errors import ParkwayError
 from parkway.schemas.plan import ActionPlan, Plan
-from parkway.workers.actions.chat import ChatAction
-from parkway.workers.actions.tool import ToolAction
-from parkway.workers.actions.user import UserAction
+from parkway.workers.actions.factory import limiters_of, make_action
 from parkway.workers.committer import Committer
 from parkway.workers.completion import largest_span
 from parkway.workers.consumers import GroupConsumer, ResumeConsumer
-from parkway.workers.effects import Action
 from parkway.workers.entry_store import MemoryEntries
 from parkway.workers.governor import Governor
-from parkway.workers.limiter import Limiter
-from parkway.workers.model_limits import limiter_of
+from parkway.workers.journal import Journal
 from parkway.workers.restore import Restorer
 from parkway.workers.results import ResultBuilder
 from parkway.workers.slots import Slots
@@ -185,8 +181,8 @@ async def _make_worker(
     governor: Governor,
     stores: Stores,
 ) -> Worker:
-    limiters = _limiters(planned, definition)
-    action = _action(settings, planned, agent, definition, limiters)
+    limiters = limiters_of(planned, definition)
+    action = make_action(settings, planned, agent, limiters)
     spec = definition.action(planned.name)
     options = spec.options if spec is not None else None
     topics = settings.topics
@@ -202,7 +198,7 @@ async def _make_worker(
     ids = await asyncio.to_thread(topic_ids, admin, [action_topic, *([resume_topic] if planned.parks else [])])
     metadata_limit = await asyncio.to_thread(offset_metadata_limit, admin)
     codec = event_codec(settings)
-    builder = ResultBuilder(settings, plan, action, codec)
+    builder = ResultBuilder(settings, plan, action, codec, Journal.of(settings, plan, planned, agent))
     worker = Worker(
         settings,
         planned,
@@ -251,33 +247,3 @@ async def _make_worker(
             thread.register(health)
     worker.connect(committer, group_thread, resume_thread)
     return worker
-
-
-def _limiters(planned: ActionPlan, definition: Definition) -> dict[str, Limiter]:
-    """What limits an action: the limits of its chat models by name, or its own rate under the action's name."""
-    spec = definition.action(planned.name)
-    if spec is not None:
-        rate = spec.options.rate
-        return {spec.name: Limiter(f"action {spec.name}", calls=rate)} if rate is not None else {}
-    if planned.name != "chat":
-        return {}
-    found = {name: limiter_of(name, chat) for name, chat in definition.chat_models.items()}
-    return {name: limiter for name, limiter in found.items() if limiter is not None}
-
-
-def _action(
-    settings: Settings, planned: ActionPlan, agent: Agent, definition: Definition, limiters: Mapping[str, Limiter]
-) -> Action:
-    spec = definition.action(planned.name)
-    if spec is not None:
-        return UserAction(agent, spec, limiters.get(spec.name))
-    if planned.name == "chat":
-        return ChatAction(
-            definition.chat_models,
-            limiters=limiters,
-            capture_content=settings.capture_content,
-            max_state_bytes=settings.max_parked_bytes,
-        )
-    if planned.name == "tool":
-        return ToolAction(definition.tools)
-    raise AgentError(f"action {planned.name!r} is in the plan, but not in {definition.agent}: build the plan again")

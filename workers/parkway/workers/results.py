@@ -28,6 +28,7 @@ from parkway.workers.effects import (
     UndeliverableError,
 )
 from parkway.workers.entry import Entry, Origin
+from parkway.workers.journal import Journal
 from parkway.workers.outbox import Cause, Outbox
 from parkway.workers.poison import Conviction
 from parkway.workers.restore import BrokenEntry
@@ -54,13 +55,14 @@ def origin_of(record: Incoming) -> Origin:
 class ResultBuilder:
     """Builds the results of one action. Event ids are fixed here: producing a result again gives the same records."""
 
-    def __init__(self, settings: Settings, plan: Plan, action: Action, codec: EventCodec) -> None:
+    def __init__(self, settings: Settings, plan: Plan, action: Action, codec: EventCodec, journal: Journal) -> None:
         self._settings = settings
         self._plan = plan
         self._action = action
         self._outbox = Outbox(
             settings.topics, action.name, codec, route_external_responses=plan.route_external_responses
         )
+        self._journal = journal
         self._tools = _cancellable_tools(plan)
         self._log = get_logger("worker").bind(action=action.name)
 
@@ -204,6 +206,9 @@ class ResultBuilder:
             self._outbox.event(cause, event, _deadline(event, effects, task), parent) for event in effects.events
         ]
         result.records += [self._outbox.output(cause, event) for event in effects.outputs]
+        if effects.journal:
+            entries = self._journal.records(cause, effects.journal)
+            result.records += [self._outbox.journal(cause, entry) for entry in entries]
         result.how = effects.how()
         if effects.response is not None:
             result.records.append(self._outbox.response(cause, effects.response))

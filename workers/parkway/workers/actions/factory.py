@@ -1,0 +1,44 @@
+"""From a planned action to the code behind it."""
+
+from collections.abc import Mapping
+
+from parkway.agents.agent import Agent, Definition, definition_of
+from parkway.agents.errors import AgentError
+from parkway.runtime.settings import Settings
+from parkway.schemas.plan import ActionPlan
+from parkway.workers.actions.chat import ChatAction
+from parkway.workers.actions.tool import ToolAction
+from parkway.workers.actions.user import UserAction
+from parkway.workers.effects import Action
+from parkway.workers.limiter import Limiter
+from parkway.workers.model_limits import limiter_of
+
+
+def limiters_of(planned: ActionPlan, definition: Definition) -> dict[str, Limiter]:
+    """What limits an action: the limits of its chat models by name, or its own rate under the action's name."""
+    spec = definition.action(planned.name)
+    if spec is not None:
+        rate = spec.options.rate
+        return {spec.name: Limiter(f"action {spec.name}", calls=rate)} if rate is not None else {}
+    if planned.name != "chat":
+        return {}
+    found = {name: limiter_of(name, chat) for name, chat in definition.chat_models.items()}
+    return {name: limiter for name, limiter in found.items() if limiter is not None}
+
+
+def make_action(settings: Settings, planned: ActionPlan, agent: Agent, limiters: Mapping[str, Limiter]) -> Action:
+    """The code of one action, for one event loop. Raises AgentError for an action that the agent does not have."""
+    definition = definition_of(agent)
+    spec = definition.action(planned.name)
+    if spec is not None:
+        return UserAction(agent, spec, limiters.get(spec.name))
+    if planned.name == "chat":
+        return ChatAction(
+            definition.chat_models,
+            limiters=limiters,
+            capture_content=settings.capture_content,
+            max_state_bytes=settings.max_parked_bytes,
+        )
+    if planned.name == "tool":
+        return ToolAction(definition.tools)
+    raise AgentError(f"action {planned.name!r} is in the plan, but not in {definition.agent}: build the plan again")
