@@ -192,6 +192,12 @@ MODEL_RETRIES = Counter(
     "Calls that repeat one that failed or whose reply was of no use. Grows: the provider's limits or outages",
     ["model"],
 )
+DECISION_SECONDS = Histogram(
+    "parkway_decision_seconds",
+    "Seconds of one call of a decision model, table or function, by outcome (ok, or the error's type)",
+    ["model", "outcome"],
+    buckets=_LONG_SECONDS,
+)
 TOOL_SECONDS = Histogram(
     "parkway_tool_call_seconds",
     "Seconds of one tool call, by outcome (ok, failed, timeout, bad_arguments). bad_arguments grows: describe the "

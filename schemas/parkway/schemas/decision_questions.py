@@ -125,7 +125,9 @@ def _read(wire: Any) -> Question:
         raise QuestionError(f"expected an object with a type, got {short(wire)}")
     for member in wire:
         if member not in _MEMBERS:
-            raise QuestionError(f"unknown member {short(member)}{_hint(member, _MEMBERS)}; known: {', '.join(_MEMBERS)}")
+            raise QuestionError(
+                f"unknown member {short(member)}{_hint(member, _MEMBERS)}; known: {', '.join(_MEMBERS)}"
+            )
     given = wire.get("type")
     kind = _ALIASES.get(given, given) if isinstance(given, str) else given
     instructions, criteria = wire.get("instructions"), wire.get("criteria")

@@ -5,6 +5,8 @@ from parkway.agents.agent import Agent, Definition, definition_of, running
 from parkway.agents.build import build_plan
 from parkway.agents.chat_model import ChatModel, ModelSource
 from parkway.agents.context import Context
+from parkway.agents.decision_model import DecisionLimits, DecisionModel
+from parkway.agents.decision_table import DecisionTable
 from parkway.agents.errors import AgentError, ContextError, ToolArgumentsError
 from parkway.agents.load import load_agent
 from parkway.agents.rate import RateLimit
@@ -12,6 +14,9 @@ from parkway.agents.resource import Resource
 from parkway.agents.retry import Retry
 from parkway.agents.source import Source
 from parkway.agents.tool import Tool, tool
+from parkway.schemas.decision_answers import AnswerError, ChoiceAnswer, NoulAnswer, ScoreAnswer
+from parkway.schemas.decision_events import DecisionFailedError
+from parkway.schemas.decision_questions import Choice, Noul, Question, QuestionError, Score
 from parkway.schemas.event_types import EventType
 from parkway.schemas.events import (
     ApprovalRequestEvent,
@@ -38,6 +43,7 @@ __all__ = [
     "ActionSpec",
     "Agent",
     "AgentError",
+    "AnswerError",
     "ApprovalRequestEvent",
     "ApprovalResponseEvent",
     "CancelRequestEvent",
@@ -46,12 +52,18 @@ __all__ = [
     "ChatModel",
     "ChatRequestEvent",
     "ChatResponseEvent",
+    "Choice",
+    "ChoiceAnswer",
     "Context",
     "ContextError",
     "ContextRetrievalRequestEvent",
     "ContextRetrievalResponseEvent",
+    "DecisionFailedError",
+    "DecisionLimits",
+    "DecisionModel",
     "DecisionRequestEvent",
     "DecisionResponseEvent",
+    "DecisionTable",
     "Definition",
     "Event",
     "EventError",
@@ -59,10 +71,16 @@ __all__ = [
     "FunctionCall",
     "InputEvent",
     "ModelSource",
+    "Noul",
+    "NoulAnswer",
     "OutputEvent",
+    "Question",
+    "QuestionError",
     "RateLimit",
     "Resource",
     "Retry",
+    "Score",
+    "ScoreAnswer",
     "Source",
     "Tool",
     "ToolArgumentsError",

@@ -3,6 +3,7 @@
 from pydantic import ValidationError
 
 from parkway.agents.agent import Agent, Definition, definition_of
+from parkway.agents.decision_model import DecisionModel
 from parkway.agents.errors import AgentError
 from parkway.agents.triggers import accepted_types, planned_triggers
 from parkway.schemas.event_types import DEFAULT_ACCEPTS, EventType
@@ -56,6 +57,15 @@ def _built_in_actions(definition: Definition) -> list[ActionPlan]:
                 triggers=(EventType.ToolRequestEvent,),
                 resumed_by=(EventType.CancelRequestEvent,),  # it parks nothing, but what it runs can be cancelled
                 answers=(EventType.ToolRequestEvent,),
+            )
+        )
+    if definition.of(DecisionModel):
+        actions.append(
+            ActionPlan(
+                name="decision",
+                triggers=(EventType.DecisionRequestEvent,),
+                resumed_by=(EventType.CancelRequestEvent,),  # it parks nothing, but a queued one can wait long
+                answers=(EventType.DecisionRequestEvent,),
             )
         )
     return actions

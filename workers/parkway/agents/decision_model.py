@@ -11,6 +11,7 @@ from pydantic_ai.settings import ModelSettings
 
 from parkway.agents.decision_rules import Rules
 from parkway.agents.errors import AgentError, did_you_mean
+from parkway.agents.resource import Resource
 from parkway.schemas.decision_answers import Answer
 from parkway.schemas.decision_questions import Question, QuestionError, checked_questions
 
@@ -56,7 +57,7 @@ DecisionSource: TypeAlias = "str | ProviderModel[Any] | Callable[[], ProviderMod
 PROVIDERS: Final = ("system_one", "openai_decisions", "google_decisions", "typesafe")
 
 
-class DecisionModel:
+class DecisionModel(Resource):
     """A decision model of an agent; a decision request names it by its attribute in the agent's class.
 
         judge = DecisionModel(
@@ -194,15 +195,15 @@ def _check_source(source: object) -> None:
         if provider.replace("-", "_") not in PROVIDERS:
             hint = did_you_mean(provider, PROVIDERS) or f"; there are: {', '.join(PROVIDERS)}"
             raise AgentError(
-                f"DecisionModel({source!r}): {provider!r} has no decision models{hint}; a chat model is no decision model"
+                f"DecisionModel({source!r}): {provider!r} has no decision models{hint}; chat models are none"
             )
         return
     if isinstance(source, Rules | FunctionSource | ProviderModel):
         return
-    if isinstance(source, Model) or isinstance(source, type) or not callable(source):
+    if isinstance(source, Model | type) or not callable(source):
         raise AgentError(
-            f"DecisionModel({source!r}): a name such as 'system_one:jev-1.14', a pydantic-ai decision model, a function "
-            "without parameters that makes one, or DecisionModel.of(function)"
+            f"DecisionModel({source!r}): a name such as 'system_one:jev-1.14', a pydantic-ai decision model, a "
+            "function without parameters that makes one, or DecisionModel.of(function)"
         )
     if _parameters(source):
         raise AgentError(
@@ -217,7 +218,9 @@ def _function_source(function: object) -> FunctionSource:
     name = getattr(function, "__name__", type(function).__name__)
     count = len(_parameters(function))
     if count not in (1, 2):
-        raise AgentError(f"DecisionModel.of({name}): a function (state) or (state, questions), not of {count} parameters")
+        raise AgentError(
+            f"DecisionModel.of({name}): a function (state) or (state, questions), not of {count} parameters"
+        )
     return FunctionSource(function, takes_questions=count == 2)
 
 

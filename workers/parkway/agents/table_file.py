@@ -63,7 +63,9 @@ def _read_csv(path: Path, text: str, questions: Mapping[str, Question] | None) -
     for number, cells in lines[1:]:
         if len(cells) != len(columns):
             hint = "; quote a cell that has a comma" if len(cells) > len(columns) else ""
-            raise AgentError(f"decision table {path}, line {number}: {len(cells)} cells for {len(columns)} columns{hint}")
+            raise AgentError(
+                f"decision table {path}, line {number}: {len(cells)} cells for {len(columns)} columns{hint}"
+            )
         if rows and rows[-1][_WHEN] == DEFAULT:
             raise AgentError(f"decision table {path}, line {number}: the row {DEFAULT!r} is the last one")
         rows.append(dict(zip(columns, cells, strict=True)))
@@ -78,7 +80,9 @@ def _read_csv(path: Path, text: str, questions: Mapping[str, Question] | None) -
 
 def _check_columns(path: Path, columns: list[str]) -> None:
     if _WHEN not in columns:
-        raise AgentError(f"decision table {path}: no column {_WHEN!r}, only {', '.join(columns)}; its cells are conditions")
+        raise AgentError(
+            f"decision table {path}: no column {_WHEN!r}, only {', '.join(columns)}; its cells are conditions"
+        )
     for column in columns:
         if not column or columns.count(column) > 1:
             raise AgentError(f"decision table {path}: column {column!r}: every column has a name of its own")
@@ -87,7 +91,7 @@ def _check_columns(path: Path, columns: list[str]) -> None:
 def _typed(
     rows: Sequence[Mapping[str, str]], columns: Sequence[str], questions: Mapping[str, Question] | None
 ) -> list[Mapping[str, Any]]:
-    """Cells as what their question asks for; of one that is not declared, a yes/no where all of them are. Empty: None."""
+    """Cells as their question asks for them; without one, as yes/no where all of a column are. Empty: None."""
     readers: dict[str, Callable[[str], Any]] = {}
     for column in columns:
         question = (questions or {}).get(column)
@@ -127,4 +131,6 @@ def _read_yaml(path: Path, text: str, declared: Mapping[str, Question] | None) -
     if questions is not None and declared is not None:
         raise AgentError(f"decision table {path}: questions stand in the file and in the code; keep one of them")
     places = [f"row {number}" for number in range(1, len(rows) + 1)]
-    return TableFile(path, rows, places, declared if questions is None else questions, body.get("default"), body.get("hit", "first"))
+    return TableFile(
+        path, rows, places, declared if questions is None else questions, body.get("default"), body.get("hit", "first")
+    )

@@ -3,10 +3,13 @@
 from collections.abc import Mapping
 
 from parkway.agents.agent import Agent, Definition, definition_of
+from parkway.agents.chat_model import ChatModel
+from parkway.agents.decision_model import DecisionModel
 from parkway.agents.errors import AgentError
 from parkway.runtime.settings import Settings
 from parkway.schemas.plan import ActionPlan
 from parkway.workers.actions.chat import ChatAction
+from parkway.workers.actions.decision import DecisionAction
 from parkway.workers.actions.tool import ToolAction
 from parkway.workers.actions.user import UserAction
 from parkway.workers.effects import Action
@@ -15,14 +18,17 @@ from parkway.workers.model_limits import limiter_of
 
 
 def limiters_of(planned: ActionPlan, definition: Definition) -> dict[str, Limiter]:
-    """What limits an action: the limits of its chat models by name, or its own rate under the action's name."""
+    """What limits an action: the limits of its models by name, or its own rate under the action's name."""
     spec = definition.action(planned.name)
     if spec is not None:
         rate = spec.options.rate
         return {spec.name: Limiter(f"action {spec.name}", calls=rate)} if rate is not None else {}
-    if planned.name != "chat":
-        return {}
-    found = {name: limiter_of(name, chat) for name, chat in definition.chat_models.items()}
+    models: Mapping[str, ChatModel | DecisionModel] = {}
+    if planned.name == "chat":
+        models = definition.chat_models
+    elif planned.name == "decision":
+        models = definition.of(DecisionModel)
+    found = {name: limiter_of(name, model) for name, model in models.items()}
     return {name: limiter for name, limiter in found.items() if limiter is not None}
 
 
@@ -41,4 +47,6 @@ def make_action(settings: Settings, planned: ActionPlan, agent: Agent, limiters:
         )
     if planned.name == "tool":
         return ToolAction(definition.tools)
+    if planned.name == "decision":
+        return DecisionAction(definition.of(DecisionModel), limiters=limiters, capture_content=settings.capture_content)
     raise AgentError(f"action {planned.name!r} is in the plan, but not in {definition.agent}: build the plan again")
