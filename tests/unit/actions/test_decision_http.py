@@ -317,7 +317,7 @@ async def test_probabilities_sum_to_1_as_far_as_their_rounding_lets_them(
     host: Host, n: int, off: float, fits: bool
 ) -> None:
     options = [f"o{number}" for number in range(n)]
-    probabilities = {option: 1 / n - off / n for option in options}
+    probabilities = dict.fromkeys(options, 1 / n - off / n)
     host.script = [system_one(pick=choice("o0", **probabilities))]
     answered = await response(action(), new(questions={"pick": Choice(options)}))
     assert answered.success is fits
@@ -409,7 +409,7 @@ async def test_a_hosts_limits_are_checked_before_it_is_asked(
 
 async def test_limits_that_nobody_knows_are_the_hosts_to_tell(host: Host) -> None:
     options = [f"o{n}" for n in range(300)]
-    host.script = [system_one(q=choice("o0", **{option: 1 / 300 for option in options}))]
+    host.script = [system_one(q=choice("o0", **dict.fromkeys(options, 1 / 300)))]
     assert (await response(action("system_one:mine"), new(questions={"q": Choice(options)}))).success
 
 

@@ -10,7 +10,7 @@ from typing import Any, Final, Literal, TypeAlias
 
 from parkway.agents.errors import AgentError, did_you_mean
 from parkway.router.cel import Expression, TriggerEvaluationError, TriggerLoadError, compile_expression
-from parkway.router.cel.nodes import Event, Node, children
+from parkway.router.cel.nodes import Event, Has, Node, children
 from parkway.schemas.decision_answers import (
     Answer,
     AnswerError,
@@ -80,10 +80,10 @@ def compiled_rule(place: str, when: object, values: Mapping[str, object], questi
     except TriggerLoadError as error:
         raise AgentError(f"{place}: when={when!r}: {error}") from error
     for node in _nodes(condition.tree):
-        if isinstance(node, Event) and node.part in ("id", "type"):
+        name = _own_name(node)
+        if name is not None:
             raise AgentError(
-                f"{place}: when={when!r}: `{node.part}` would be an event's own; "
-                f"write attributes.{node.part} for the state's member"
+                f"{place}: when={when!r}: `{name}` would be an event's own; write attributes.{name} for the state's"
             )
     return Rule(place, condition, read_values(place, values, questions))
 
@@ -108,7 +108,7 @@ def _answer(place: str, name: str, question: Question, value: Any) -> Answer:
             raise AgentError(f"{place}: {name}={value!r}: a yes/no question is answered by True or False")
         answer = NoulAnswer(value=value, rule=place)
     elif isinstance(question, Choice):
-        if value not in question.options:
+        if not isinstance(value, str) or value not in question.options:
             hint = did_you_mean(str(value), question.options) or f"; the options: {', '.join(question.options)}"
             raise AgentError(f"{place}: {name}={value!r} is no option{hint}")
         answer = ChoiceAnswer(choice=value, rule=place)
@@ -127,6 +127,14 @@ def _holds(row: Rule, event: Mapping[str, Any]) -> bool:
     except TriggerEvaluationError as error:
         # Not false: a row that should have hit would leave its state to a later row, or to the default.
         raise RulesError(f"{row.place} cannot be evaluated: {error}; guard it with has(...)") from None
+
+
+def _own_name(node: Node) -> str | None:
+    """`id` or `type`, which an event has beside its attributes, and a state has not."""
+    match node:
+        case Event(part="id" | "type" as name) | Has(operand=None, field="id" | "type" as name):
+            return name
+    return None
 
 
 def _nodes(node: Node) -> list[Node]:

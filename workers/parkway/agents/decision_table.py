@@ -8,6 +8,7 @@ from parkway.agents.decision_model import DecisionModel
 from parkway.agents.decision_rules import DEFAULT, HitPolicy, Rule, Rules, Values, compiled_rule, read_values
 from parkway.agents.errors import AgentError
 from parkway.agents.table_file import read_table
+from parkway.schemas.decision_answers import Answer
 from parkway.schemas.decision_questions import Choice, Noul, Question, QuestionError, checked_questions
 from parkway.schemas.json_form import short
 
@@ -104,8 +105,16 @@ def _compiled(
     for place, row in zip(places, rows, strict=True):
         values = {name: value for name, value in row.items() if name != WHEN}
         compiled.append(_row(where, place, row, values, asked))
-    otherwise = read_values(DEFAULT, default, asked) if default is not None else None
-    return Rules(label, asked, tuple(compiled), otherwise, hit)
+    return Rules(label, asked, tuple(compiled), _default(where, default, asked), hit)
+
+
+def _default(where: str, default: Any, questions: Mapping[str, Question]) -> Mapping[str, Answer] | None:
+    if default is None:
+        return None
+    try:
+        return read_values(DEFAULT, default, questions)
+    except AgentError as error:
+        raise AgentError(f"{where}, {error}") from error
 
 
 def _row(
