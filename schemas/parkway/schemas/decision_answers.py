@@ -6,7 +6,7 @@ A probability that nobody knows is None: a rule's or a function's answer has non
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from math import isfinite
-from typing import Any, ClassVar, Final, TypeAlias
+from typing import Any, ClassVar, Final
 
 from parkway.schemas.decision_questions import Choice, Json, Noul, Question, Score
 from parkway.schemas.json_form import short
@@ -21,8 +21,19 @@ class AnswerError(ValueError):
     """An answer that does not fit its question, or cannot be read as what was asked for."""
 
 
+class Answer:
+    """Base of `NoulAnswer`, `ChoiceAnswer` and `ScoreAnswer`: there are no others."""
+
+    __slots__ = ()
+
+    KIND: ClassVar[str]
+
+    def __json_form__(self) -> dict[str, Any]:
+        raise NotImplementedError
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NoulAnswer:
+class NoulAnswer(Answer):
     """Yes or no. `noul` is the probability of yes, None when nobody knows it: then `value` says which.
 
     `rule` names the row of a decision table that gave it.
@@ -48,7 +59,7 @@ class NoulAnswer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ChoiceAnswer:
+class ChoiceAnswer(Answer):
     """The option that was chosen, with what is known of the others. `confidence` is the provider's own measure."""
 
     KIND: ClassVar[str] = "choice"
@@ -74,7 +85,7 @@ class ChoiceAnswer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ScoreAnswer:
+class ScoreAnswer(Answer):
     """The expected level, from 0 on; it may lie between two. `probabilities` are by level: "0", "1" ..."""
 
     KIND: ClassVar[str] = "score"
@@ -95,9 +106,9 @@ class ScoreAnswer:
         }
 
 
-Answer: TypeAlias = NoulAnswer | ChoiceAnswer | ScoreAnswer
-
-_ANSWERS: Final[dict[str, type[Answer]]] = {each.KIND: each for each in (NoulAnswer, ChoiceAnswer, ScoreAnswer)}
+_ANSWERS: Final[dict[str, type[NoulAnswer | ChoiceAnswer | ScoreAnswer]]] = {
+    each.KIND: each for each in (NoulAnswer, ChoiceAnswer, ScoreAnswer)
+}
 _FITTING: Final[dict[type[Question], type[Answer]]] = {Noul: NoulAnswer, Choice: ChoiceAnswer, Score: ScoreAnswer}
 
 

@@ -18,8 +18,16 @@ class QuestionError(ValueError):
     """A question that cannot be asked: the message names it, what is wrong and the way out."""
 
 
+class Question:
+    """Base of `Noul`, `Choice` and `Score`: there are no others."""
+
+    __slots__ = ()
+
+    instructions: Json
+
+
 @dataclass(frozen=True, slots=True)
-class Noul:
+class Noul(Question):
     """A yes/no question: `Noul("Does the customer want money back?")`.
 
     `yes` and `no` may describe the two outcomes. Raises QuestionError when nothing says what is asked.
@@ -39,7 +47,7 @@ class Noul:
 
 
 @dataclass(frozen=True, slots=True, init=False)
-class Choice:
+class Choice(Question):
     """A question that picks one option: `Choice(["billing", "technical", "other"], "Which queue?")`.
 
     Options are names, or a map of names to descriptions (None: the name says it all). A model always picks one, so
@@ -66,7 +74,7 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True, init=False)
-class Score:
+class Score(Question):
     """A question that rates on ordered levels: `Score(["calm", "annoyed", "furious"], "How angry?")`.
 
     `levels` describe them from the lowest, which is 0. Raises QuestionError for fewer than two.
@@ -86,8 +94,6 @@ class Score:
     def __json_form__(self) -> dict[str, Any]:
         return {"type": "score", **_present(instructions=self.instructions), "criteria": list(self.levels)}
 
-
-Question: TypeAlias = Noul | Choice | Score
 
 KIND: Final[dict[type[Question], str]] = {Noul: "noul", Choice: "choice", Score: "score"}
 # What others call them; written are ours.

@@ -7,10 +7,13 @@ from parkway.agents import (
     ChatModel,
     ChatRequestEvent,
     ChatResponseEvent,
+    DecisionModel,
+    DecisionTable,
     Event,
     EventType,
     action,
     build_plan,
+    definition_of,
     tool,
 )
 from parkway.schemas.event_types import DEFAULT_ACCEPTS
@@ -182,8 +185,23 @@ def test_built_ins_as_far_as_resources_need_them():
     assert names(OnlyTools) == ["tool"]
 
 
+def test_decisions_are_planned_when_there_is_somebody_to_decide():
+    class Routing(Agent):
+        queue = DecisionTable([{"when": "n > 1", "queue": "a"}], default={"queue": "b"})
+
+    plan = build_plan(Routing, "m:a")
+    assert [each.name for each in plan.actions] == ["decision"]
+    decision = plan.action("decision")
+    assert decision.triggers == decision.answers == ("_decision_request_event",)
+    assert decision.resumed_by == ("_cancel_request_event",)  # queued and running ones can be cancelled
+    assert plan.cancellable == ("decision",)
+    assert list(definition_of(Routing).of(DecisionModel)) == ["queue"]
+
+
 def test_an_agent_without_actions():
-    with pytest.raises(AgentError, match="m:a: Empty has no actions; add a method with @action, or a ChatModel"):
+    with pytest.raises(
+        AgentError, match="m:a: Empty has no actions; add a method with @action, a ChatModel or a DecisionModel"
+    ):
         build_plan(type("Empty", (Agent,), {}), "m:a")
 
 

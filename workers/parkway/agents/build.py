@@ -25,7 +25,9 @@ def build_plan(agent: type[Agent] | Agent, source: str) -> Plan:
         actions.append(ActionPlan(name=spec.name, triggers=tuple(trigger.text for trigger in triggers)))
     actions += _built_in_actions(definition)
     if not actions:
-        raise AgentError(f"{source}: {definition.agent} has no actions; add a method with @action, or a ChatModel")
+        raise AgentError(
+            f"{source}: {definition.agent} has no actions; add a method with @action, a ChatModel or a DecisionModel"
+        )
     try:
         plan = Plan(
             agent=source,

@@ -12,11 +12,10 @@ from pydantic_ai.settings import ModelSettings
 from parkway.agents.decision_rules import Rules
 from parkway.agents.errors import AgentError, did_you_mean
 from parkway.agents.resource import Resource
-from parkway.schemas.decision_answers import Answer
 from parkway.schemas.decision_questions import Question, QuestionError, checked_questions
 
-Answered: TypeAlias = Mapping[str, Answer | bool | float | str]
-"""What a function may answer: typed, or True/False, a probability of yes, an option, a score."""
+Answered: TypeAlias = Mapping[str, object]
+"""What a function answers by question name: an Answer, or True/False, a probability of yes, an option, a score."""
 
 DecisionFunction: TypeAlias = Callable[..., Answered | Awaitable[Answered]]
 

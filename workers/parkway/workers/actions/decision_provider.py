@@ -14,7 +14,7 @@ from pydantic_ai.usage import RequestUsage
 from parkway.agents.decision_model import DecisionModel, label_of, model_name
 from parkway.agents.threads import run_in_thread
 from parkway.schemas.decision_answers import Answer, ChoiceAnswer, NoulAnswer, ScoreAnswer
-from parkway.schemas.decision_questions import Choice, Noul, Question
+from parkway.schemas.decision_questions import Choice, Noul, Question, Score
 from parkway.schemas.errors import ErrorType
 from parkway.workers.actions.backends import CallFailedError
 from parkway.workers.actions.decision_ask import Ask, Decided, checked, failed
@@ -169,6 +169,7 @@ def _question(question: Question, *, required: bool) -> wire.DecisionQuestion:
         return wire.NoulQuestion(instructions=instructions, criteria=criteria)
     if isinstance(question, Choice):
         return wire.ChoiceQuestion(criteria=dict(question.options), instructions=instructions)
+    assert isinstance(question, Score)  # there are no other kinds
     return wire.ScoreQuestion(criteria=list(question.levels), instructions=instructions)
 
 
