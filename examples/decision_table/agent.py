@@ -30,8 +30,6 @@ QUESTIONS = {
     ),
     "urgent": Noul("Must somebody look at this ticket within the hour?"),
 }
-TABLE = DecisionTable.from_file(Path(__file__).with_name("routing.csv"), questions=QUESTIONS)
-
 # A yes of a model counts from this probability on. Find it with tickets whose answer you know, for one version of one
 # model; the table's own answers have no probability, and count as they are.
 URGENT_AT = 0.8
@@ -45,6 +43,9 @@ class Ticket(BaseModel):
     amount: float = 0.0
     text: str
     order: dict[str, str] | None = None
+
+
+TABLE = DecisionTable.from_file(Path(__file__).with_name("routing.csv"), questions=QUESTIONS, state=Ticket)
 
 
 class Routing(Agent):

@@ -9,7 +9,9 @@ from typing import Annotated, Any
 import typer
 from confluent_kafka.admin import AdminClient
 
+from parkway.agents.agent import definition_of
 from parkway.agents.build import build_plan
+from parkway.agents.decision_lint import decision_warnings
 from parkway.agents.load import load_agent
 from parkway.cli.options import AgentSource, Bootstrap, KafkaSettings, Namespace, make_settings, read_plan
 from parkway.cli.plan_change import check_drops, compile_triggers, dropped_actions, losses, marks, plan_in_force
@@ -33,8 +35,10 @@ def build(agent: AgentSource) -> None:
 
     Needs no broker, no secret and no network.
     """
-    plan = build_plan(load_agent(agent), agent)
-    for warning in lint([(action.name, action.triggers) for action in plan.actions]):
+    loaded = load_agent(agent)
+    plan = build_plan(loaded, agent)
+    warnings = lint([(action.name, action.triggers) for action in plan.actions])
+    for warning in [*warnings, *decision_warnings(definition_of(loaded))]:
         typer.echo(f"warning: {warning}", err=True)
     sys.stdout.buffer.write(plan.to_json())
 

@@ -4,6 +4,7 @@ import asyncio
 import json
 import math
 import socket
+import sys
 import time
 from collections.abc import Iterator
 from email.utils import formatdate
@@ -383,6 +384,13 @@ async def test_what_is_missing_in_the_environment_is_named(
     for each in ("SYSTEM_ONE_BASE_URL", "OPENAI_API_KEY"):
         monkeypatch.delenv(each, raising=False)
     assert name in await failure(action(model), "provider_error")
+
+
+async def test_a_missing_package_is_named_with_its_extra(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "pydantic_ai.models.openai_decisions", raising=False)
+    monkeypatch.setitem(sys.modules, "openai", None)  # as if it were not installed
+    monkeypatch.setitem(sys.modules, "openai.types", None)
+    assert "parkway[openai]" in await failure(action(OPENAI), "provider_error")
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import BaseModel, ConfigDict
 
-from parkway.agents import AgentError, Choice, DecisionTable, Noul, Score
+from parkway.agents import Agent, AgentError, Choice, DecisionModel, DecisionTable, Noul, Score, definition_of
+from parkway.agents.decision_lint import decision_warnings
 from parkway.agents.decision_rules import RulesError
 
 ROWS = [
@@ -38,6 +40,50 @@ def test_columns_are_choices_or_yes_no_questions_unless_they_are_declared() -> N
     declared = {"anger": Score(["calm", "annoyed", "furious"])}
     scored = DecisionTable([{"when": "true", "anger": 1.5}], questions=declared)
     assert decided(scored, {})["anger"]["score"] == 1.5
+
+
+class Ticket(BaseModel):
+    amount: float
+    text: str = ""
+
+
+class Loose(Ticket):
+    model_config = ConfigDict(extra="allow")
+
+
+def test_names_are_checked_against_a_model_of_the_state(tmp_path: Path) -> None:
+    DecisionTable(ROWS, default=DEFAULT, state=Ticket)
+    rows = [{"when": "amuont > 1000", "queue": "a"}, {"when": "true", "queue": "b"}]
+    with pytest.raises(
+        AgentError, match=r"row 1: when='amuont > 1000': Ticket has no field 'amuont' \(did you mean amount"
+    ):
+        DecisionTable(rows, state=Ticket)
+    DecisionTable(rows, state=Loose)
+    path = write(tmp_path, "t.csv", "when,q\nhas(tex),a\ntrue,b\n")
+    with pytest.raises(AgentError, match=r"'t.csv', line 2: .*Ticket has no field 'tex'"):
+        DecisionTable.from_file(path, state=Ticket)
+    with pytest.raises(AgentError, match="a pydantic model of the state"):
+        DecisionTable(rows, state=dict)
+
+
+def test_rows_that_can_never_hit_are_warned_of() -> None:
+    first = [
+        {"when": "amount > 10", "q": "a"},
+        {"when": "amount > 10 && vip == true", "q": "b"},
+        {"when": "x == 1 && x == 2", "q": "c"},
+    ]
+
+    class Both(Agent):
+        one = DecisionModel("system_one:x", fallbacks=[DecisionTable(first)])
+        two = DecisionTable(first[:2], hit="unique", label="u")
+
+    one_shadow, one_never, two = sorted(decision_warnings(definition_of(Both)))
+    assert one_shadow == (
+        "decision model 'one': table: row 2: it is never asked for: row 1 hits whenever it does, and comes before it"
+    )
+    assert "'one': table: row 3 (`x == 1 && x == 2`): it can never be true" in one_never
+    assert "'two': u: row 2: it never hits alone: row 1 hits whenever it does" in two
+    assert decision_warnings(definition_of(type("Clean", (Agent,), {"one": DecisionTable(ROWS)}))) == []
 
 
 def test_no_hit_and_no_default_is_no_answer() -> None:
@@ -128,6 +174,8 @@ def test_a_table_from_csv(tmp_path: Path) -> None:
     }  # fmt: skip
     assert decided(table, {"amount": 1, "text": "refund a, b"})["queue"]["rule"] == "line 4"
     assert decided(table, {"amount": 1, "text": ""})["queue"]["choice"] == "other"
+    assert table.rules.hit == "first"
+    assert DecisionTable.from_file(tmp_path / "routing.csv", hit="unique").rules.hit == "unique"
 
 
 def test_declared_questions_say_what_a_cell_is(tmp_path: Path) -> None:
@@ -160,6 +208,8 @@ def test_a_table_from_yaml(tmp_path: Path) -> None:
     answers = decided(table, {"amount": 2000, "text": "refund"})
     assert (answers["queue"]["choice"], answers["anger"]["score"]) == ("manager", 2)
     assert decided(table, {"amount": 1, "text": "refund"})["queue"]["rule"] == "row 2"
+    with pytest.raises(AgentError, match="hit stands in the file and in the code"):
+        DecisionTable.from_file(tmp_path / "routing.yaml", hit="first")
 
 
 @pytest.mark.parametrize(

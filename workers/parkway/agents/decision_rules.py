@@ -8,7 +8,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias
 
+from pydantic import BaseModel
+
 from parkway.agents.errors import AgentError, did_you_mean
+from parkway.agents.triggers import field_names
 from parkway.router.cel import Expression, TriggerEvaluationError, TriggerLoadError, compile_expression
 from parkway.router.cel.nodes import Event, Has, Node, children
 from parkway.schemas.decision_answers import (
@@ -71,8 +74,14 @@ class Rules:
         return self.default
 
 
-def compiled_rule(place: str, when: object, values: Mapping[str, object], questions: Mapping[str, Question]) -> Rule:
-    """Compile a row. Raises AgentError that begins with `place`."""
+def compiled_rule(
+    place: str,
+    when: object,
+    values: Mapping[str, object],
+    questions: Mapping[str, Question],
+    state: type[BaseModel] | None = None,
+) -> Rule:
+    """Compile a row; its names must be fields of `state`. Raises AgentError that begins with `place`."""
     if not isinstance(when, str):
         raise AgentError(f"{place}: when={short(when)}: a CEL condition, such as 'amount > 100'")
     try:
@@ -85,6 +94,11 @@ def compiled_rule(place: str, when: object, values: Mapping[str, object], questi
             raise AgentError(
                 f"{place}: when={when!r}: `{name}` would be an event's own; write attributes.{name} for the state's"
             )
+    if state is not None and state.model_config.get("extra") != "allow":
+        fields = field_names(state)
+        for name in sorted(condition.attribute_names - fields):
+            hint = did_you_mean(name, fields)
+            raise AgentError(f"{place}: when={when!r}: {state.__name__} has no field {name!r}{hint}")
     return Rule(place, condition, read_values(place, values, questions))
 
 

@@ -26,7 +26,7 @@ class TableFile:
     places: list[str]
     questions: Mapping[str, Any] | None = None
     default: Any = None
-    hit: Any = "first"
+    hit: Any = None
 
 
 def read_table(path: Path, questions: Mapping[str, Question] | None = None) -> TableFile:
@@ -132,5 +132,5 @@ def _read_yaml(path: Path, text: str, declared: Mapping[str, Question] | None) -
         raise AgentError(f"decision table {path}: questions stand in the file and in the code; keep one of them")
     places = [f"row {number}" for number in range(1, len(rows) + 1)]
     return TableFile(
-        path, rows, places, declared if questions is None else questions, body.get("default"), body.get("hit", "first")
+        path, rows, places, declared if questions is None else questions, body.get("default"), body.get("hit")
     )

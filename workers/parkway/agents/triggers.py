@@ -125,10 +125,10 @@ def _known_names(binding: Binding) -> frozenset[str]:
         return frozenset(binding.event_class.attribute_names())
     if binding.model is None or binding.model.model_config.get("extra") == "allow":
         return frozenset()
-    return _field_names(binding.model)
+    return field_names(binding.model)
 
 
-def _field_names(model: type[BaseModel]) -> frozenset[str]:
+def field_names(model: type[BaseModel]) -> frozenset[str]:
     """Names under which the attributes hold a model's fields."""
     config = model.model_config
     by_name = config.get("populate_by_name") or config.get("validate_by_name")

@@ -64,6 +64,8 @@ class ProviderCall:
             if self._model is None:
                 try:
                     self._model = await run_in_thread(_build, self._source)
+                except ImportError as error:
+                    raise failed(ErrorType.PROVIDER_ERROR, f"model {self.label!r}: {_our_extra(error)}") from error
                 except Exception as error:  # a factory is the user's code
                     # What a provider says about its configuration holds no event content, and names the way out.
                     raise CallFailedError(classify(error, self.label, quote=True)) from error
@@ -152,6 +154,11 @@ def _build(source: ProviderSource) -> ProviderModel[Any]:
     if not isinstance(model, ProviderModel):
         raise TypeError(f"{label_of(source)} gave a {type(model).__name__}, not a pydantic-ai DecisionModel")
     return model
+
+
+def _our_extra(error: ImportError) -> str:
+    """Its text, which names a package to install, with our name of the extra where we have one."""
+    return str(error).replace("pydantic-ai-slim[openai]", "parkway[openai]")
 
 
 def _questions(model: ProviderModel[Any], questions: Mapping[str, Question]) -> dict[str, wire.DecisionQuestion]:
