@@ -12,15 +12,19 @@ from parkway.schemas.wire_model import ListOf, WireModel
 
 
 class ErrorInfo(WireModel):
-    """Why a request failed. `type` is one of `errors.ErrorType`; `usage` counts tokens spent on the way."""
+    """Why a request failed. `type` is one of `errors.ErrorType`; `usage` counts tokens spent on the way.
+
+    `questions` names those of a decision that have no answer, where others have.
+    """
 
     model_config = ConfigDict(extra="allow")
-    OMITTED: ClassVar[frozenset[str]] = frozenset({"usage"})
+    OMITTED: ClassVar[frozenset[str]] = frozenset({"usage", "questions"})
 
     type: str
     message: str = ""
     attempts: StrictInt = 0
     usage: dict[str, Any] | None = None
+    questions: list[str] | None = None
 
 
 class ChatFailedError(RuntimeError):

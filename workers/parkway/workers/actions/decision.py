@@ -164,8 +164,9 @@ def _failed(task: Task, kind: ErrorType, message: str, tally: Tally) -> Effects:
 
 
 def _error(kind: ErrorType, message: str, tally: Tally, questions: Sequence[str]) -> ErrorInfo:
-    extra: dict[str, Any] = {"questions": list(questions)} if questions else {}
-    return ErrorInfo(type=kind, message=message, attempts=tally.calls, usage=tally.tokens(), **extra)
+    return ErrorInfo(
+        type=kind, message=message, attempts=tally.calls, usage=tally.tokens(), questions=list(questions) or None
+    )
 
 
 def _respond(
