@@ -1,14 +1,21 @@
 """A request to a chat model, and its one terminal response."""
 
-from typing import Any, ClassVar
+from functools import lru_cache
+from typing import Any, ClassVar, Final, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, StrictInt
+from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, StrictInt, TypeAdapter
 
+from parkway.schemas import jsonio
 from parkway.schemas.event_types import EventType
 from parkway.schemas.messages import ChatMessage
 from parkway.schemas.typed_event import TypedEvent
 from parkway.schemas.user_context import UserContext
 from parkway.schemas.wire_model import ListOf, WireModel
+
+Output = TypeVar("Output")
+
+# Key in `extra_args` under which Flink Agents puts the value that it read from the text.
+STRUCTURED_OUTPUT: Final = "structured_output"
 
 
 class ErrorInfo(WireModel):
@@ -75,3 +82,20 @@ class ChatResponseEvent(TypedEvent):
         if self.message is None:
             raise ChatFailedError(ErrorInfo(type="internal", message="the response holds no message"))
         return self.message
+
+    def output(self, output_type: type[Output]) -> Output:
+        """The answer as that type: a pydantic model, or any other that pydantic can validate.
+
+        Raises ChatFailedError when there is no answer, pydantic's ValidationError when it is not of that form.
+        """
+        message = self.response
+        value = message.extra_args.get(STRUCTURED_OUTPUT)
+        text = message.content if value is None else jsonio.dumps(value)
+        hashable: Any = output_type  # which mypy does not know of a class
+        output: Output = _adapter(hashable).validate_json(text)
+        return output
+
+
+@lru_cache(maxsize=256)
+def _adapter(output_type: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(output_type)

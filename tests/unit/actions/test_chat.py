@@ -143,6 +143,7 @@ async def test_an_answer_carries_the_text_the_model_and_the_tokens() -> None:
     assert response.response.role == "assistant"
     assert response.response.content == "hi"
     assert response.response.extra_args == {
+        "model": "assistant",
         "model_name": "scripted",
         "promptTokens": 10,
         "completionTokens": 3,
@@ -188,20 +189,6 @@ async def test_the_model_is_told_instructions_messages_tools_and_settings() -> N
     assert kinds == [[SystemPromptPart, UserPromptPart], [ToolCallPart], [ToolReturnPart, UserPromptPart]]
     assert messages[1].parts[0].tool_call_id == messages[2].parts[0].tool_call_id == "theirs"
     assert messages[2].parts[0].tool_name == "lookup"
-
-
-async def test_prompt_args_are_rendered_once_and_only_when_given() -> None:
-    seen: list[str] = []
-
-    def reply(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
-        seen.append(messages[-1].parts[-1].content)
-        return says("hi")
-
-    action = chat_action(reply)
-    text = 'Hello {name}, {n} {missing} {{"a": 1}} {name.__class__}'
-    await action.handle(new(ask(text, prompt_args={"name": "{n}", "n": {"x": [1, None]}})))
-    await action.handle(new(ask(text)))
-    assert seen == ['Hello {n}, {"x":[1,null]} {missing} {{"a": 1}} {name.__class__}', text]
 
 
 async def test_tool_calls_park_the_conversation_and_send_a_tool_request() -> None:

@@ -131,6 +131,7 @@ async def test_429_and_500_are_retried_by_us_until_the_answer(provider: Provider
     response = response_of(await action().handle(new()))
     assert response.response.content == "hi"
     assert response.response.extra_args == {
+        "model": "assistant",
         "model_name": "served-model",
         "promptTokens": 7,
         "completionTokens": 2,

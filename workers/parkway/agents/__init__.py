@@ -1,5 +1,7 @@
 """What the author of an agent imports. No Kafka."""
 
+from pydantic_ai.usage import UsageLimits
+
 from parkway.agents.action import ActionSpec, action
 from parkway.agents.agent import Agent, Definition, definition_of, running
 from parkway.agents.build import build_plan
@@ -9,7 +11,10 @@ from parkway.agents.decision_model import DecisionLimits, DecisionModel
 from parkway.agents.decision_table import DecisionTable
 from parkway.agents.errors import AgentError, ContextError, ToolArgumentsError
 from parkway.agents.load import load_agent
+from parkway.agents.model_router import ModelRouter
+from parkway.agents.prompt import Prompt
 from parkway.agents.rate import RateLimit
+from parkway.agents.react import ReActAgent
 from parkway.agents.resource import Resource
 from parkway.agents.retry import Retry
 from parkway.agents.source import Source
@@ -70,13 +75,16 @@ __all__ = [
     "EventType",
     "FunctionCall",
     "InputEvent",
+    "ModelRouter",
     "ModelSource",
     "Noul",
     "NoulAnswer",
     "OutputEvent",
+    "Prompt",
     "Question",
     "QuestionError",
     "RateLimit",
+    "ReActAgent",
     "Resource",
     "Retry",
     "Score",
@@ -88,6 +96,7 @@ __all__ = [
     "ToolRequestEvent",
     "ToolResponseEvent",
     "ToolResult",
+    "UsageLimits",
     "action",
     "build_plan",
     "definition_of",

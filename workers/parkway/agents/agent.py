@@ -8,6 +8,7 @@ from typing import Any, ClassVar, TypeVar
 
 from parkway.agents.action import ActionSpec, options_of, spec_of
 from parkway.agents.chat_model import ChatModel
+from parkway.agents.chat_resources import check_chat_resources
 from parkway.agents.errors import AgentError
 from parkway.agents.resource import Resource
 from parkway.agents.source import Source
@@ -30,7 +31,7 @@ class Definition:
         return {name: each for name, each in self.resources.items() if isinstance(each, kind)}
 
     @property
-    def chat_models(self) -> dict[str, ChatModel]:
+    def chat_models(self) -> dict[str, ChatModel[Any]]:
         """Chat models by attribute."""
         return self.of(ChatModel)
 
@@ -94,6 +95,7 @@ def _definition(cls: type[Agent]) -> Definition:
         resources=resources,
         tools=_tools(cls, members),
     )
+    check_chat_resources(cls.__name__, resources)
     _check_sources(cls, definition.sources)
     return definition
 

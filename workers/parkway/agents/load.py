@@ -1,6 +1,7 @@
 """`MODULE:AGENT`: from the command line's words to an agent."""
 
 import importlib
+import inspect
 import sys
 import traceback
 from pathlib import Path
@@ -27,12 +28,30 @@ def load_agent(source: str) -> type[Agent] | Agent:
     module = _import(source, module_name)
     found = getattr(module, name, None)
     if _is_agent(found):
+        _check_instantiable(source, name, found)
         return found
     agents = _agents_in(module)
     hint = did_you_mean(name, agents) or f"; its agents: {', '.join(agents) or 'none'}"
     if not hasattr(module, name):
         raise AgentError(f"agent {source!r}: module {module_name} has no {name!r}{hint}")
     raise AgentError(f"agent {source!r}: {name} is {_kind(found)}, not an Agent{hint}")
+
+
+def _check_instantiable(source: str, name: str, agent: type[Agent] | Agent) -> None:
+    """A worker makes the instance of a class, without arguments."""
+    if not isinstance(agent, type):
+        return
+    needed = [
+        parameter.name
+        for parameter in inspect.signature(agent).parameters.values()
+        if parameter.default is parameter.empty
+        and parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
+    ]
+    if needed:
+        raise AgentError(
+            f"agent {source!r}: {name} takes {', '.join(needed)}: write agent = {name}({needed[0]}=...) in the module, "
+            f"and name that: {source.partition(':')[0]}:agent"
+        )
 
 
 def _import(source: str, module_name: str) -> ModuleType:

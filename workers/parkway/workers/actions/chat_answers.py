@@ -23,9 +23,15 @@ def request_of(task: Task) -> Mapping[str, Any]:
     return task.event if task.parked is None else task.parked.request
 
 
-def answer(request: Mapping[str, Any], text: str, *, model_name: str, tally: Tally) -> Effects:
-    """The answer, with `user_context` as the request brought it."""
-    message = ChatMessage(role="assistant", content=text, extra_args={"model_name": model_name, **tally.tokens()})
+def answer(
+    request: Mapping[str, Any], text: str, *, chat_model: str, model_name: str, tally: Tally, **more: str
+) -> Effects:
+    """The answer, with `user_context` as the request brought it.
+
+    `chat_model` is the name of the agent's model that answered, `model_name` the provider's.
+    """
+    told = {"model": chat_model, "model_name": model_name, **tally.tokens(), **more}
+    message = ChatMessage(role="assistant", content=text, extra_args=told)
     return _respond(request, tally, response=message, success=True, error=None)
 
 

@@ -24,7 +24,8 @@ class PendingCall(BaseModel):
 class ChatState(BaseModel):
     """`conversation` is what came after the request's own messages, in pydantic-ai's JSON form.
 
-    `model` is the label of the model that answered last, `deadline` is in milliseconds since 1970 (UTC).
+    `chat_model` is the name of the ChatModel that answers the request: a router's choice holds for all rounds. `model`
+    is the label of the model behind it that answered last. `deadline` is in milliseconds since 1970 (UTC).
     """
 
     model_config = ConfigDict(extra="ignore")
@@ -32,6 +33,7 @@ class ChatState(BaseModel):
     conversation: list[Any] = Field(default_factory=list)
     calls: list[PendingCall] = Field(default_factory=list)
     round: int = Field(default=0, ge=0)
+    chat_model: str | None = None
     model: str | None = None
     output_retries: int = Field(default=0, ge=0)
     deadline: int

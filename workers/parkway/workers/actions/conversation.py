@@ -25,7 +25,7 @@ from pydantic_ai.messages import (
 )
 
 from parkway.schemas import jsonio
-from parkway.schemas.messages import ChatMessage
+from parkway.schemas.messages import EXTERNAL_ID, ChatMessage
 
 
 def from_chat_messages(messages: Sequence[ChatMessage]) -> list[ModelMessage]:
@@ -41,6 +41,37 @@ def from_chat_messages(messages: Sequence[ChatMessage]) -> list[ModelMessage]:
             result[-1] = ModelRequest(parts=[*result[-1].parts, part])
         else:
             result.append(ModelRequest(parts=[part]))
+    return result
+
+
+def to_chat_messages(messages: Sequence[ModelMessage]) -> list[dict[str, Any]]:
+    """Messages in the JSON form of ChatMessages, for who reads them; what only a provider understands is left out."""
+    result: list[dict[str, Any]] = []
+    for message in messages:
+        if isinstance(message, ModelResponse):
+            calls = [
+                {
+                    "id": part.tool_call_id,
+                    "type": "function",
+                    "function": {"name": part.tool_name, "arguments": part.args},
+                }
+                for part in message.tool_calls
+            ]
+            result.append(
+                {"role": "assistant", "content": message.text or "", **({"tool_calls": calls} if calls else {})}
+            )
+            continue
+        for part in message.parts:
+            if isinstance(part, ToolReturnPart):
+                told = {
+                    "role": "tool",
+                    "content": as_text(part.content),
+                    "extra_args": {EXTERNAL_ID: part.tool_call_id},
+                }
+                result.append(told)
+            elif isinstance(part, SystemPromptPart | UserPromptPart):
+                role = "system" if isinstance(part, SystemPromptPart) else "user"
+                result.append({"role": role, "content": str(part.content)})
     return result
 
 

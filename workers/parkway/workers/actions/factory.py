@@ -6,6 +6,8 @@ from parkway.agents.agent import Agent, Definition, definition_of
 from parkway.agents.chat_model import ChatModel
 from parkway.agents.decision_model import DecisionModel
 from parkway.agents.errors import AgentError
+from parkway.agents.model_router import ModelRouter
+from parkway.agents.prompt import Prompt
 from parkway.runtime.settings import Settings
 from parkway.schemas.plan import ActionPlan
 from parkway.workers.actions.chat import ChatAction
@@ -41,6 +43,8 @@ def make_action(settings: Settings, planned: ActionPlan, agent: Agent, limiters:
     if planned.name == "chat":
         return ChatAction(
             definition.chat_models,
+            routers=definition.of(ModelRouter),
+            prompts=definition.of(Prompt),
             limiters=limiters,
             capture_content=settings.capture_content,
             max_state_bytes=settings.max_parked_bytes,

@@ -38,8 +38,8 @@ def classify(error: BaseException, label: str, *, quote: bool = False, secrets: 
         errors = [classify(one, label, quote=quote, secrets=secrets) for one in error.exceptions]
         return next((one for one in errors if one.retryable), errors[-1])
     message = f"model {label!r}: {_kind(error)}"
-    if quote and not isinstance(error, ai.ModelAuthenticationError):
-        message += _quoted(error, secrets)
+    if quote:
+        message += f": {text}" if (text := quoted(error, secrets)) else ""
     kind = _error_type(error)
     return CallError(
         kind, message, _retryable(error), getattr(error, "retry_after", None), final=kind is ErrorType.REFUSED
@@ -91,13 +91,15 @@ def _retryable(error: BaseException) -> bool:
     return False
 
 
-def _quoted(error: BaseException, secrets: Iterable[str]) -> str:
+def quoted(error: BaseException, secrets: Iterable[str]) -> str:
+    """What the provider said, which may quote the conversation; less keys."""
+    if isinstance(error, ai.ModelAuthenticationError):
+        return ""
     body = getattr(error, "body", None)
     text = body if isinstance(body, str) else _json(body) if body is not None else str(error)
     for secret in secrets:
         text = text.replace(secret, "***")
-    text = _KEY_LIKE.sub("***", text)[:_MAX_QUOTE]
-    return f": {text}" if text else ""
+    return _KEY_LIKE.sub("***", text)[:_MAX_QUOTE]
 
 
 def _json(body: object) -> str:

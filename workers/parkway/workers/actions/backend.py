@@ -1,0 +1,116 @@
+"""One model: how it is built, and what it is asked with."""
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any, Final, cast
+
+from pydantic_ai.messages import InstructionPart, ModelResponse
+from pydantic_ai.models import Model, ModelRequestParameters, infer_model
+from pydantic_ai.output import OutputObjectDefinition
+from pydantic_ai.settings import ModelSettings
+from pydantic_ai.tools import ToolDefinition
+
+from parkway.agents.chat_model import ChatModel, ModelSource
+from parkway.agents.threads import run_in_thread
+from parkway.schemas import jsonio
+from parkway.schemas.errors import ErrorType
+from parkway.workers.actions.providers import CallError
+
+Schema = Mapping[str, Any]
+
+
+class Backend:
+    """One model. It is built at its first call, off the event loop: it imports an SDK and reads keys."""
+
+    def __init__(self, source: ModelSource) -> None:
+        self.label: Final = _label(source)
+        self._source = source
+        self._model: Model | None = None
+        self._building = asyncio.Lock()
+
+    async def model(self) -> Model:
+        """The pydantic-ai model. Raises what its provider raises for a missing key or package."""
+        async with self._building:
+            if self._model is None:
+                self._model = await run_in_thread(_build, self._source)
+            return self._model
+
+
+class CallForm:
+    """How a ChatModel asks any of its models: its settings, tools, instructions and the form of the answer."""
+
+    def __init__(self, chat: ChatModel[Any]) -> None:
+        self._chat = chat
+        self._tools = [
+            ToolDefinition(
+                name=tool.name,
+                description=tool.description or None,
+                parameters_json_schema=tool.parameters,
+            )
+            for tool in chat.tools
+        ]
+
+    def settings(self, model: Model) -> ModelSettings:
+        """The SDKs' own retries are off: ours honour deadlines and fallbacks."""
+        ours = {"timeout": self._chat.timeout, **self._chat.settings, "max_retries": 0}
+        # An SDK without retries of its own would warn at every call that it cannot turn them off.
+        for name in ("timeout", "max_retries"):
+            if ours[name] is None or name in model.unsupported_settings:
+                del ours[name]
+        return cast("ModelSettings", ours)
+
+    def parameters(self, model: Model, output_schema: Schema | None) -> ModelRequestParameters:
+        """The tools, and the schema: given to the provider where it can be held to it, else put into words."""
+        instructions = [self._chat.instructions] if self._chat.instructions else []
+        parameters = ModelRequestParameters(function_tools=self._tools)
+        if output_schema is not None and self._native_output(model, output_schema):
+            parameters.output_mode = "native"
+            parameters.output_object = OutputObjectDefinition(json_schema=dict(output_schema))
+        elif output_schema is not None:
+            instructions.append(
+                "Give your final answer as one JSON value and nothing else. It must fit this JSON schema:\n"
+                + jsonio.dumps(output_schema).decode()
+            )
+        parameters.instruction_parts = [InstructionPart(content=text) for text in instructions] or None
+        return parameters
+
+    def _native_output(self, model: Model, output_schema: Schema) -> bool:
+        """Whether the provider can be held to the schema: objects only, and no tools beside it."""
+        try:
+            supported = model.profile.get("supports_json_schema_output", False)
+        except NotImplementedError:  # a FallbackModel has no profile of its own
+            return False
+        return supported and not self._tools and output_schema.get("type") == "object"
+
+
+def unusable(response: ModelResponse, label: str) -> CallError | None:
+    """Why a reply that arrived counts as none."""
+    if response.finish_reason == "content_filter":
+        return CallError(ErrorType.REFUSED, f"model {label!r} refused to answer (content filter)", final=True)
+    if response.finish_reason == "error":
+        return CallError(ErrorType.PROVIDER_ERROR, f"model {label!r} ended its reply with an error", retryable=True)
+    if response.state == "suspended":
+        message = f"model {label!r} suspended its reply; background modes are not supported"
+        return CallError(ErrorType.PROVIDER_ERROR, message)
+    if not response.text and not response.tool_calls:
+        reason = "max_tokens was used up before it" if response.finish_reason == "length" else "no text, no tool call"
+        message = f"model {label!r} gave an empty reply ({reason})"
+        return CallError(ErrorType.PROVIDER_ERROR, message, retryable=response.finish_reason != "length")
+    return None
+
+
+def _label(source: ModelSource) -> str:
+    if isinstance(source, str):
+        return source
+    if isinstance(source, Model):
+        return source.model_id
+    return getattr(source, "__name__", type(source).__name__)
+
+
+def _build(source: ModelSource) -> Model:
+    if isinstance(source, str | Model):
+        return infer_model(source)
+    model = source()
+    if not isinstance(model, Model):
+        raise TypeError(f"{_label(source)}() gave a {type(model).__name__}, not a pydantic-ai Model")
+    return model

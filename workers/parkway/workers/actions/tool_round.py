@@ -1,0 +1,58 @@
+"""One round of tool calls: which of a reply's calls are requested, and what the model is shown of the results."""
+
+import uuid
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pydantic_ai.messages import ModelRequest, ModelRequestPart, ModelResponse, ToolCallPart
+
+from parkway.agents.chat_model import ChatModel
+from parkway.schemas.events import ToolResult
+from parkway.schemas.json_form import json_form
+from parkway.schemas.messages import FunctionCall, ToolCall
+from parkway.workers.actions import conversation
+from parkway.workers.actions.chat_state import PendingCall
+
+
+def calls_of(chat: ChatModel[Any], reply: ModelResponse) -> tuple[list[PendingCall], list[ToolCall]]:
+    """Give every call of a reply an id of ours, and take those that can be requested.
+
+    The tool action runs any tool of the agent, so a call that this model was never offered stops here.
+    """
+    offered = {tool.name for tool in chat.tools}
+    pending: list[PendingCall] = []
+    requested: list[ToolCall] = []
+    for part in reply.tool_calls:
+        call_id, answer = str(uuid.uuid4()), None
+        if part.tool_name not in offered:
+            answer = f"Tool `{part.tool_name}` does not exist."
+        else:
+            try:
+                requested.append(_tool_call(part, call_id))
+            except ValueError as error:
+                answer = f"Tool `{part.tool_name}` execute failed. {error}"
+        pending.append(PendingCall(id=call_id, provider_id=part.tool_call_id, tool=part.tool_name, answer=answer))
+    return pending, requested
+
+
+def results_for(calls: Sequence[PendingCall], results: Mapping[str, ToolResult]) -> ModelRequest:
+    """What the model is shown of its calls, in its own order; of one without a result, that it has none."""
+    parts: list[ModelRequestPart] = []
+    for call in calls:
+        result = results.get(call.id)
+        success = result is not None and result.success
+        value: Any = call.answer or f"Tool `{call.tool}` gave no result."
+        if result is not None:
+            value = result.value if result.success else result.error
+        parts.append(conversation.tool_result(call.tool, call.provider_id, value, success=success))
+    return ModelRequest(parts=parts)
+
+
+def _tool_call(part: ToolCallPart, call_id: str) -> ToolCall:
+    """Raises ValueError, with text for the model, for arguments that no event can carry."""
+    try:
+        arguments = part.args_as_dict(raise_if_invalid=True)
+    except (ValueError, AssertionError):
+        raise ValueError("The arguments are not a JSON object.") from None
+    function = FunctionCall(name=part.tool_name, arguments=json_form(arguments, "arguments"))
+    return ToolCall(id=call_id, function=function, original_id=part.tool_call_id)
