@@ -2,136 +2,43 @@
 
 import asyncio
 import json
-import time
 import uuid
-from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
+from chats import (
+    ask,
+    calls,
+    chat_action,
+    lookup_then,
+    new,
+    parked,
+    response_of,
+    results_in,
+    resume,
+    says,
+    sent,
+)
 from pydantic_ai.messages import (
     ModelMessage,
-    ModelRequest,
     ModelResponse,
     SystemPromptPart,
-    TextPart,
     ThinkingPart,
     ToolCallPart,
     ToolReturnPart,
     UserPromptPart,
 )
 from pydantic_ai.models.function import AgentInfo, FunctionModel
-from pydantic_ai.usage import RequestUsage
 
-from parkway.agents import ChatModel, Retry, tool
 from parkway.schemas.events import (
     CancelRequestEvent,
     ChatMessage,
     ChatRequestEvent,
-    ChatResponseEvent,
-    Event,
     FunctionCall,
     ToolCall,
-    ToolRequestEvent,
-    ToolResponseEvent,
 )
-from parkway.schemas.parked import Origin, ParkedRecord
 from parkway.workers.actions.chat import ChatAction
-from parkway.workers.effects import Effects, Task
-
-Reply = Callable[[list[ModelMessage], AgentInfo], Any]
-
-
-@tool
-def lookup(customer: str) -> str:
-    """Looks a customer up."""
-    return customer
-
-
-def chat_action(reply: Reply, **options: Any) -> ChatAction:
-    kept = {name: options.pop(name) for name in ("capture_content", "max_state_bytes") if name in options}
-    model = FunctionModel(reply, model_name="scripted")
-    options.setdefault("tools", [lookup])
-    return ChatAction({"assistant": ChatModel(model, **options)}, backoff=Retry(backoff=0), **kept)
-
-
-def new(request: Event, seconds: float = 60) -> Task:
-    return Task(request.to_dict(), int((time.time() + seconds) * 1000))
-
-
-def ask(text: str = "hello", **attributes: Any) -> ChatRequestEvent:
-    return ChatRequestEvent(model="assistant", messages=[ChatMessage.user(text)], **attributes)
-
-
-def parked(task: Task, effects: Effects) -> ParkedRecord:
-    """What another worker reads back after this one wrote the park and died."""
-    park = effects.park
-    assert park is not None
-    request = task.event if task.parked is None else task.parked.request
-    record = ParkedRecord(
-        build="b",
-        action="chat",
-        record_key=None,
-        origin=Origin(topic="t", partition=0, offset=0),
-        request=dict(request),
-        request_hash="h",
-        round=park.round,
-        waits_for=park.waits_for,
-        pending_calls=park.pending_calls,
-        deadline=task.deadline,
-        state=dict(park.state),
-    )
-    return ParkedRecord.from_json(record.to_json())
-
-
-def resume(task: Task, effects: Effects, values: Mapping[str, Any] | None = None, **more: Any) -> Task:
-    """The task of a tool response that answers every call, `values` by tool argument."""
-    request = sent(effects)
-    responses = {
-        call.id: (values or {}).get(call.function.arguments.get("customer"), "found") for call in request.tool_calls
-    }
-    response = ToolResponseEvent(request_id=request.id, **{"responses": responses, **more})
-    return Task(response.to_dict(), task.deadline, parked(task, effects))
-
-
-def sent(effects: Effects) -> ToolRequestEvent:
-    (event,) = effects.events
-    assert isinstance(event, ToolRequestEvent)
-    return event
-
-
-def response_of(effects: Effects) -> ChatResponseEvent:
-    response = effects.response
-    assert isinstance(response, ChatResponseEvent)
-    assert effects.park is None
-    assert effects.failure is None
-    assert effects.events == []
-    return response
-
-
-def says(text: str) -> ModelResponse:
-    return ModelResponse([TextPart(text)], usage=RequestUsage(input_tokens=10, output_tokens=3))
-
-
-def calls(*customers: str, name: str = "lookup") -> ModelResponse:
-    parts = [ToolCallPart(name, {"customer": each}, f"provider-{i}") for i, each in enumerate(customers)]
-    return ModelResponse(parts, usage=RequestUsage(input_tokens=10, output_tokens=3))
-
-
-def results_in(messages: list[ModelMessage]) -> list[ToolReturnPart]:
-    return [
-        part
-        for message in messages
-        if isinstance(message, ModelRequest)
-        for part in message.parts
-        if isinstance(part, ToolReturnPart)
-    ]
-
-
-def lookup_then(text: str) -> Reply:
-    def reply(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
-        return says(text) if results_in(messages) else calls("ada")
-
-    return reply
+from parkway.workers.effects import Task
 
 
 async def test_an_answer_carries_the_text_the_model_and_the_tokens() -> None:

@@ -41,8 +41,9 @@ class Budget:
         try:
             check(used)
         except UsageLimitExceeded as error:
+            limit = str(error).partition(". Consider ")[0]  # a hint of pydantic-ai, with a link
             message = (
-                f"{str(error).rstrip('.')}; used: {tally.calls} model calls, {tally.prompt_tokens} input tokens, "
+                f"{limit}; used: {tally.calls} model calls, {tally.prompt_tokens} input tokens, "
                 f"{tally.completion_tokens} output tokens, {tally.tool_calls} tool calls"
             )
             if failure is not None:
