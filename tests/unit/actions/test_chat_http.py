@@ -1,15 +1,13 @@
 """The chat action through the real OpenAI client, against a server on this machine that answers as told."""
 
 import asyncio
-import json
 import socket
-import threading
 import time
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
+from provider_server import HANG, Answer, Call, OpenAIChat, Provider
 
 from parkway.agents import ChatModel, Retry, tool
 from parkway.schemas.events import ChatMessage, ChatRequestEvent, ChatResponseEvent, ToolResponseEvent
@@ -18,81 +16,19 @@ from parkway.workers.actions.chat import ChatAction
 from parkway.workers.effects import Effects, Task
 
 KEY = "sk-test-abcdef123456"
-HANG = "hang"
+OPENAI = OpenAIChat()
+ok = OPENAI.reply
 
 
-class Provider:
-    """Speaks /chat/completions: one scripted (status, headers, body) after the other, the last one for ever."""
-
-    def __init__(self) -> None:
-        self.script: list[Any] = []
-        self.requests: list[dict[str, Any]] = []
-        self.times: list[float] = []
-        self.arrived = threading.Event()
-        self.released = threading.Event()
-        provider = self
-
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def do_POST(self) -> None:
-                body = json.loads(self.rfile.read(int(self.headers["content-length"])))
-                body["path"], body["retries"] = self.path, self.headers.get("x-stainless-retry-count")
-                provider.times.append(time.monotonic())
-                provider.requests.append(body)
-                provider.arrived.set()
-                step = provider.script.pop(0) if len(provider.script) > 1 else provider.script[0]
-                if step == HANG:
-                    provider.released.wait(30)
-                    step = ok("late")
-                status, headers, answer = step
-                data = json.dumps(answer).encode()
-                try:
-                    self.send_response(status)
-                    for name, value in {**headers, "content-type": "application/json"}.items():
-                        self.send_header(name, value)
-                    self.send_header("content-length", str(len(data)))
-                    self.end_headers()
-                    self.wfile.write(data)
-                except ConnectionError:
-                    pass  # the client gave up, which is what the test is about
-
-            def log_message(self, *_: Any) -> None: ...
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.server.server_port}/v1"
-        self.thread = threading.Thread(target=self.server.serve_forever, args=(0.01,))
-        self.thread.start()
-
-    def stop(self) -> None:
-        self.released.set()
-        self.server.shutdown()
-        self.server.server_close()
-        self.thread.join()
-
-
-def ok(text: str | None, **message: Any) -> tuple[int, dict[str, str], Any]:
-    finish = message.pop("finish_reason", "tool_calls" if "tool_calls" in message else "stop")
-    choice = {
-        "index": 0,
-        "finish_reason": finish,
-        "message": {"role": "assistant", "content": text, **message},
-    }
-    usage = {"prompt_tokens": 7, "completion_tokens": 2, "total_tokens": 9}
-    body = {"id": "c", "object": "chat.completion", "created": 1, "model": "served-model"}
-    return 200, {}, {**body, "choices": [choice], "usage": usage}
-
-
-def error(status: int, message: str = "the prompt was: my secret plan", *, code: str = "", **headers: str) -> Any:
-    sent = {name.replace("_", "-"): value for name, value in headers.items()}
-    return status, sent, {"error": {"message": message, "type": "some_error", "code": code or None}}
+def error(status: int, message: str = "the prompt was: my secret plan", **more: str) -> Answer:
+    return OPENAI.error(status, message, **more)
 
 
 @pytest.fixture
 def provider(monkeypatch: pytest.MonkeyPatch) -> Iterator[Provider]:
     running = Provider()
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    monkeypatch.setenv("OPENAI_BASE_URL", running.url)
+    monkeypatch.setenv("OPENAI_BASE_URL", f"{running.origin}/v1")
     yield running
     running.stop()
 
@@ -295,11 +231,7 @@ async def test_a_missing_key_is_named_and_the_fallback_is_asked(
 
 
 async def test_a_tool_round_over_the_wire(provider: Provider) -> None:
-    function = {"name": "lookup", "arguments": '{"customer": "ada"}'}
-    provider.script = [
-        ok(None, tool_calls=[{"id": "call_1", "type": "function", "function": function}]),
-        ok("done"),
-    ]
+    provider.script = [ok(None, [Call("lookup", '{"customer": "ada"}', "call_1")]), ok("done")]
     chat, task = action(tools=[lookup], instructions="Be brief."), new(user_context={"a": 1})
     effects = await chat.handle(task)
     assert effects.park is not None

@@ -89,6 +89,8 @@ def unusable(response: ModelResponse, label: str) -> CallError | None:
         return CallError(ErrorType.REFUSED, f"model {label!r} refused to answer (content filter)", final=True)
     if response.finish_reason == "error":
         return CallError(ErrorType.PROVIDER_ERROR, f"model {label!r} ended its reply with an error", retryable=True)
+    if _ended_early(response):
+        return CallError(ErrorType.PROVIDER_ERROR, f"model {label!r}: the reply broke off", retryable=True)
     if response.state == "suspended":
         message = f"model {label!r} suspended its reply; background modes are not supported"
         return CallError(ErrorType.PROVIDER_ERROR, message)
@@ -97,6 +99,14 @@ def unusable(response: ModelResponse, label: str) -> CallError | None:
         message = f"model {label!r} gave an empty reply ({reason})"
         return CallError(ErrorType.PROVIDER_ERROR, message, retryable=response.finish_reason != "length")
     return None
+
+
+def _ended_early(response: ModelResponse) -> bool:
+    """A stream that stops without its last events looks complete otherwise (pydantic-ai 2.68: Anthropic)."""
+    if response.state in ("incomplete", "interrupted"):
+        return True
+    details = response.provider_details or {}
+    return response.provider_name == "anthropic" and not (response.finish_reason or details.get("finish_reason"))
 
 
 def _label(source: ModelSource) -> str:

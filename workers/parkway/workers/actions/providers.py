@@ -14,6 +14,8 @@ from parkway.schemas.errors import ErrorType
 # Request timeout, lock timeout, too early, too many requests: what the SDKs retry besides 5xx.
 _RETRYABLE_STATUS: Final = frozenset({408, 409, 425, 429})
 _MAX_QUOTE: Final = 2_000
+_SHORTEST_KEY: Final = 8  # local servers take any: "x" is no secret, and stands in every text
+_ADAPTERS: Final = frozenset({"pydantic_ai", "openai", "anthropic"})
 _KEY_LIKE: Final = re.compile(r"(?i)\bbearer\s+\S+|\b(?:sk|gsk|xai)[-_][\w*.-]{6,}|\bAIza[\w*-]{10,}")
 
 
@@ -49,7 +51,7 @@ def classify(error: BaseException, label: str, *, quote: bool = False, secrets: 
 def secrets_of(model: Model) -> tuple[str, ...]:
     """The API key that a model's client carries, so that it can be kept out of messages."""
     key = getattr(getattr(model, "client", None), "api_key", None)
-    return (key,) if isinstance(key, str) and key else ()
+    return (key,) if isinstance(key, str) and len(key) >= _SHORTEST_KEY else ()
 
 
 def _kind(error: BaseException) -> str:
@@ -73,7 +75,7 @@ def _error_type(error: BaseException) -> ErrorType:
             return ErrorType.TIMEOUT
         case ai.AgentRunError() | ai.UserError() | ImportError() | ConnectionError():
             return ErrorType.PROVIDER_ERROR
-    return ErrorType.INTERNAL
+    return ErrorType.PROVIDER_ERROR if _stumbled(error) else ErrorType.INTERNAL
 
 
 def _retryable(error: BaseException) -> bool:
@@ -88,7 +90,22 @@ def _retryable(error: BaseException) -> bool:
             return True
         case ai.ModelConnectionError() | ai.ModelRequestTimeout() | TimeoutError() | ConnectionError():
             return True
-    return False
+        case ai.ContentFilterError() | ai.ModelRequestRejectedError():
+            return False
+        case ai.ModelAPIError() | ai.UnexpectedModelBehavior():
+            return True  # a reply that is no JSON, or none of this API's: what a proxy sends, or half of one
+    return _stumbled(error)
+
+
+def _stumbled(error: BaseException) -> bool:
+    """Whether an adapter fell over a reply of another shape: some read it without a check."""
+    if not isinstance(error, AttributeError | LookupError | TypeError | ValueError):
+        return False
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    module = str(trace.tb_frame.f_globals.get("__name__", "")) if trace is not None else ""
+    return module.partition(".")[0] in _ADAPTERS
 
 
 def quoted(error: BaseException, secrets: Iterable[str]) -> str:
