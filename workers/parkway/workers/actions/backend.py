@@ -1,7 +1,7 @@
 """One model: how it is built, and what it is asked with."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, cast
 
 from pydantic_ai.messages import InstructionPart, ModelResponse
@@ -37,18 +37,10 @@ class Backend:
 
 
 class CallForm:
-    """How a ChatModel asks any of its models: its settings, tools, instructions and the form of the answer."""
+    """How a ChatModel asks any of its models: its settings, instructions and the form of the answer."""
 
     def __init__(self, chat: ChatModel[Any]) -> None:
         self._chat = chat
-        self._tools = [
-            ToolDefinition(
-                name=tool.name,
-                description=tool.description or None,
-                parameters_json_schema=tool.parameters,
-            )
-            for tool in chat.tools
-        ]
 
     def settings(self, model: Model) -> ModelSettings:
         """The SDKs' own retries are off: ours honour deadlines and fallbacks."""
@@ -59,11 +51,13 @@ class CallForm:
                 del ours[name]
         return cast("ModelSettings", ours)
 
-    def parameters(self, model: Model, output_schema: Schema | None) -> ModelRequestParameters:
+    def parameters(
+        self, model: Model, tools: Sequence[ToolDefinition], output_schema: Schema | None
+    ) -> ModelRequestParameters:
         """The tools, and the schema: given to the provider where it can be held to it, else put into words."""
         instructions = [self._chat.instructions] if self._chat.instructions else []
-        parameters = ModelRequestParameters(function_tools=self._tools)
-        if output_schema is not None and self._native_output(model, output_schema):
+        parameters = ModelRequestParameters(function_tools=list(tools))
+        if output_schema is not None and not tools and _is_native(model, output_schema):
             parameters.output_mode = "native"
             parameters.output_object = OutputObjectDefinition(json_schema=dict(output_schema))
         elif output_schema is not None:
@@ -74,13 +68,14 @@ class CallForm:
         parameters.instruction_parts = [InstructionPart(content=text) for text in instructions] or None
         return parameters
 
-    def _native_output(self, model: Model, output_schema: Schema) -> bool:
-        """Whether the provider can be held to the schema: objects only, and no tools beside it."""
-        try:
-            supported = model.profile.get("supports_json_schema_output", False)
-        except NotImplementedError:  # a FallbackModel has no profile of its own
-            return False
-        return supported and not self._tools and output_schema.get("type") == "object"
+
+def _is_native(model: Model, output_schema: Schema) -> bool:
+    """Whether the provider can be held to the schema: objects only."""
+    try:
+        supported = model.profile.get("supports_json_schema_output", False)
+    except NotImplementedError:  # a FallbackModel has no profile of its own
+        return False
+    return supported and output_schema.get("type") == "object"
 
 
 def unusable(response: ModelResponse, label: str) -> CallError | None:

@@ -1,13 +1,13 @@
 """The model behind a chat, and its fallbacks: one question, asked until one of them answers it."""
 
 import asyncio
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from pydantic_ai.direct import model_request
 from pydantic_ai.messages import ModelMessage, ModelResponse
+from pydantic_ai.tools import ToolDefinition
 
 from parkway.agents.chat_model import ChatModel
 from parkway.agents.retry import Retry
@@ -19,6 +19,7 @@ from parkway.workers.actions.providers import CallError, classify, secrets_of
 from parkway.workers.actions.usage import Tally
 from parkway.workers.effects import JournalEntry
 from parkway.workers.limiter import Limiter, Permit
+from parkway.workers.times import now_ms
 
 
 class CallFailedError(Exception):
@@ -38,6 +39,7 @@ class Question:
     """
 
     messages: Sequence[ModelMessage]
+    tools: Sequence[ToolDefinition]
     output_schema: Schema | None
     round: int
     deadline: int
@@ -139,7 +141,7 @@ class Backends:
             # What a provider says about its configuration holds no event content, and names the way out.
             raise CallFailedError(classify(error, backend.label, quote=True)) from error
         call.secrets = secrets_of(model)
-        parameters = self._form.parameters(model, question.output_schema)
+        parameters = self._form.parameters(model, question.tools, question.output_schema)
         call.instructions = "\n\n".join(part.content for part in parameters.instruction_parts or ()) or None
         try:
             async with asyncio.timeout(self._chat.timeout):
@@ -167,4 +169,4 @@ class Backends:
             return None
         wait = max(self._backoff.wait_after(attempt), error.retry_after or 0.0)
         too_long = (error.retry_after or 0.0) > self._backoff.max_backoff
-        return None if too_long or time.time() + wait >= deadline / 1000 else wait
+        return None if too_long or now_ms() + wait * 1000 >= deadline else wait

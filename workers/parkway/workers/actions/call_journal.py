@@ -13,6 +13,7 @@ from parkway.workers.actions import conversation
 from parkway.workers.actions.providers import quoted
 from parkway.workers.actions.usage import tokens_of
 from parkway.workers.effects import JournalEntry
+from parkway.workers.times import now_ms
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +53,7 @@ class CallRecord:
     error_type: ErrorType | None = None
     error: BaseException | None = None
     reply: ModelResponse | None = None
-    started_at: float = field(default_factory=time.time)
+    started_at: int = field(default_factory=now_ms)
     began: float = field(default_factory=time.perf_counter)
 
     def failed(self, kind: ErrorType, error: BaseException | None) -> None:
@@ -74,8 +75,8 @@ class CallRecord:
         return JournalEntry(
             kind="model_call",
             name=self.name,
-            started_at=int(self.started_at * 1000),
-            ended_at=int((self.started_at + self.seconds) * 1000),
+            started_at=self.started_at,
+            ended_at=now_ms(),
             outcome=self.outcome,
             round=self.round,
             attempt=self.attempt,

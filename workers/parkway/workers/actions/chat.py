@@ -1,7 +1,6 @@
 """The chat action: asks a model, parks the conversation while tools run, ends in exactly one response."""
 
 import asyncio
-import time
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -25,6 +24,7 @@ from parkway.workers.actions.tool_round import calls_of, results_for
 from parkway.workers.actions.usage import Tally
 from parkway.workers.effects import Effects, JournalEntry, Park, ParkedTooLargeError, PoisonError, Task
 from parkway.workers.limiter import Limiter
+from parkway.workers.times import now_ms
 
 BACKOFF: Final = Retry(backoff=0.5, max_backoff=30.0)
 MAX_STATE_BYTES: Final = 900_000
@@ -107,11 +107,11 @@ class ChatAction:
         served = self._models.of(task)
         state.chat_model = served.name
         if task.parked is None:
-            state.deadline = min(state.deadline, int((time.time() + served.chat.deadline) * 1000))
+            state.deadline = min(state.deadline, now_ms() + int(served.chat.deadline * 1000))
         return ChatSession.of(task, request, served, state, journal)
 
     async def _before_deadline(self, task: Task, session: ChatSession) -> Effects:
-        seconds_left = session.state.deadline / 1000 - time.time()
+        seconds_left = (session.state.deadline - now_ms()) / 1000
         if seconds_left <= 0:
             raise ChatError(ErrorType.DEADLINE_EXCEEDED, _late(session.state.deadline))
         limit = asyncio.timeout(seconds_left)
@@ -152,7 +152,7 @@ class ChatAction:
             message = f"the model asked for tools again after {served.chat.max_tool_rounds} rounds (max_tool_rounds)"
             raise ChatError(ErrorType.TOOL_ROUNDS_EXCEEDED, message)
         state.round += 1
-        state.calls, requested = calls_of(served.chat, reply)
+        state.calls, requested = calls_of(session.tools, reply)
         if not requested:
             session.since.append(results_for(state.calls, {}))
             return None

@@ -9,6 +9,7 @@ from parkway.agents.errors import did_you_mean
 from parkway.agents.model_router import ModelRouter
 from parkway.agents.prompt import Prompt
 from parkway.agents.retry import Retry
+from parkway.agents.tool import Tool
 from parkway.schemas.errors import ErrorType
 from parkway.workers.actions import chat_answers
 from parkway.workers.actions.backends import Backends
@@ -25,6 +26,7 @@ class ServedModel:
     name: str
     chat: ChatModel[Any]
     prompt: Prompt | None
+    tools: Mapping[str, Tool[..., Any]]
     backends: Backends
     budget: Budget
     limiter: Limiter | None
@@ -47,9 +49,10 @@ class ChatModels:
         self._served: dict[str, ServedModel] = {}
         for name, chat in models.items():
             prompt = prompts[chat.prompt] if isinstance(chat.prompt, str) else chat.prompt
+            tools = {tool.name: tool for tool in chat.tools}
             budget, limiter = Budget(chat.usage_limits), limiters.get(name)
             backends = Backends(name, chat, backoff=backoff, quote=quote, budget=budget, limiter=limiter)
-            self._served[name] = ServedModel(name, chat, prompt, backends, budget, limiter)
+            self._served[name] = ServedModel(name, chat, prompt, tools, backends, budget, limiter)
 
     def of(self, task: Task) -> ServedModel:
         """The model that answers. Raises ChatError (`unknown_model`)."""

@@ -8,6 +8,7 @@ from pydantic_ai.messages import ModelMessage, ModelResponse
 
 from parkway.agents.output_type import OutputType
 from parkway.agents.prompt import PromptArgumentsError
+from parkway.agents.tool import Tool
 from parkway.runtime import metrics
 from parkway.schemas.errors import ErrorType
 from parkway.schemas.events import ChatRequestEvent, Event, EventError, ToolResponseEvent
@@ -20,17 +21,18 @@ from parkway.workers.actions.chat_models import ServedModel
 from parkway.workers.actions.chat_state import ChatState
 from parkway.workers.actions.json_schema import SchemaError
 from parkway.workers.actions.structured_output import OutputInvalidError, read_output
-from parkway.workers.actions.tool_round import results_for
+from parkway.workers.actions.tool_round import definitions_of, results_for
 from parkway.workers.effects import JournalEntry, Task
 from parkway.workers.limiter import Permit
 
 
 @dataclass(slots=True)
 class ChatSession:
-    """`asked` are the messages that the request begins with, `since` those after them."""
+    """`tools` are what the model may call, `asked` the messages that the request begins with, `since` those after."""
 
     served: ServedModel
     state: ChatState
+    tools: Mapping[str, Tool[..., Any]]
     output_schema: Schema | None
     output_type: OutputType | None
     asked: list[ModelMessage]
@@ -53,6 +55,7 @@ class ChatSession:
         return cls(
             served=served,
             state=state,
+            tools=served.tools,
             output_schema=own.schema if own is not None else request.output_schema,
             output_type=own,
             asked=conversation.from_chat_messages(_messages(request, served)),
@@ -66,6 +69,7 @@ class ChatSession:
         permit, self.permit = self.permit, None
         question = Question(
             messages=[*self.asked, *self.since],
+            tools=definitions_of(self.tools.values()),
             output_schema=self.output_schema,
             round=self.state.round + 1,
             deadline=self.state.deadline,

@@ -89,6 +89,8 @@ def tool_result(tool: str, call_id: str, value: Any, *, success: bool) -> ToolRe
 
 def with_unique_call_ids(reply: ModelResponse) -> ModelResponse:
     """The reply with every tool call told apart: some servers send one id for all, or an empty one."""
+    if not reply.tool_calls:
+        return reply
     seen: set[str] = {""}
     parts: list[ModelResponsePart] = []
     for part in reply.parts:

@@ -1,12 +1,13 @@
 """One round of tool calls: which of a reply's calls are requested, and what the model is shown of the results."""
 
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any
 
 from pydantic_ai.messages import ModelRequest, ModelRequestPart, ModelResponse, ToolCallPart
+from pydantic_ai.tools import ToolDefinition
 
-from parkway.agents.chat_model import ChatModel
+from parkway.agents.tool import Tool
 from parkway.schemas.events import ToolResult
 from parkway.schemas.json_form import json_form
 from parkway.schemas.messages import FunctionCall, ToolCall
@@ -14,17 +15,24 @@ from parkway.workers.actions import conversation
 from parkway.workers.actions.chat_state import PendingCall
 
 
-def calls_of(chat: ChatModel[Any], reply: ModelResponse) -> tuple[list[PendingCall], list[ToolCall]]:
+def definitions_of(tools: Iterable[Tool[..., Any]]) -> list[ToolDefinition]:
+    """What a model is told of its tools."""
+    return [
+        ToolDefinition(name=tool.name, description=tool.description or None, parameters_json_schema=tool.parameters)
+        for tool in tools
+    ]
+
+
+def calls_of(tools: Container[str], reply: ModelResponse) -> tuple[list[PendingCall], list[ToolCall]]:
     """Give every call of a reply an id of ours, and take those that can be requested.
 
-    The tool action runs any tool of the agent, so a call that this model was never offered stops here.
+    The tool action runs any tool of the agent, so a call of none of `tools`, which this model was offered, stops here.
     """
-    offered = {tool.name for tool in chat.tools}
     pending: list[PendingCall] = []
     requested: list[ToolCall] = []
     for part in reply.tool_calls:
         call_id, answer = str(uuid.uuid4()), None
-        if part.tool_name not in offered:
+        if part.tool_name not in tools:
             answer = f"Tool `{part.tool_name}` does not exist."
         else:
             try:
