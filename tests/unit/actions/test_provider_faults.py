@@ -60,11 +60,30 @@ FAULTS: Final[dict[str, Callable[[Any], list[Answer]]]] = {
     "an empty reply": lambda api: [api.reply(None), api.reply("")],
     "an empty reply, as `max_tokens` was used up before it": lambda api: [api.used_up()],
 }
-STREAM_FAULTS: Final = {
-    "in a stream: an error event (overloaded)": lambda api: [api.stream("hi", fault="overloaded_error")],
-    "in a stream: an error event (rate limit)": lambda api: [api.stream("hi", fault="rate_limit_error")],
-    "in a stream: cut in the middle": lambda api: [replace(api.stream("hi"), cut=True)],
-    "in a stream: it ends before its last events": lambda api: [api.stream("hi", ends=False)],
+STREAMED: Final[dict[str, Any]] = {"settings": {"max_tokens": 64_000, "timeout": None}}
+FAULTS_OF_ONE: Final[dict[str, tuple[Any, Callable[[Any], Answer], dict[str, Any]]]] = {
+    "OpenAI responses: a reply that says it failed": (
+        OpenAIResponses(),
+        lambda api: api.reply(None, status="failed", error={"code": "server_error", "message": "it said: secret"}),
+        {},
+    ),
+    "Anthropic: no room for an answer in the context window": (
+        Anthropic(),
+        lambda api: api.reply(None, stop_reason="model_context_window_exceeded"),
+        {},
+    ),
+    "in a stream: an error event (overloaded)": (
+        Anthropic(),
+        lambda api: api.stream("hi", fault="overloaded_error"),
+        STREAMED,
+    ),
+    "in a stream: an error event (rate limit)": (
+        Anthropic(),
+        lambda api: api.stream("hi", fault="rate_limit_error"),
+        STREAMED,
+    ),
+    "in a stream: cut in the middle": (Anthropic(), lambda api: replace(api.stream("hi"), cut=True), STREAMED),
+    "in a stream: it ends before its last events": (Anthropic(), lambda api: api.stream("hi", ends=False), STREAMED),
 }
 
 
@@ -136,7 +155,7 @@ def written(row: list[str]) -> Outcome:
 
 
 def test_the_page_has_a_row_for_every_fault_and_no_other() -> None:
-    assert list(table("Faults of a provider")) == [*FAULTS, *STREAM_FAULTS]
+    assert list(table("Faults of a provider")) == [*FAULTS, *FAULTS_OF_ONE]
     assert list(table("Faults of tool calls")) == list(TOOL_FAULTS)
 
 
@@ -156,19 +175,17 @@ async def test_a_fault_ends_as_the_page_says(
     assert {request["path"] for request in provider.requests} <= {api.path}
 
 
-@pytest.mark.parametrize("fault", STREAM_FAULTS)
-async def test_a_stream_ends_as_the_page_says(provider: Provider, fault: str) -> None:
-    api = PROVIDERS["Anthropic"]
-    for step in STREAM_FAULTS[fault](api):
-        found = await outcome(provider, api, step, settings={"max_tokens": 64_000, "timeout": None})
-        assert found == written(table("Faults of a provider")[fault])
-        assert provider.requests[0]["stream"] is True
+@pytest.mark.parametrize("fault", FAULTS_OF_ONE)
+async def test_a_fault_that_only_one_provider_has_ends_as_the_page_says(provider: Provider, fault: str) -> None:
+    api, step, options = FAULTS_OF_ONE[fault]
+    assert await outcome(provider, api, step(api), **options) == written(table("Faults of a provider")[fault])
+    assert bool(provider.requests[0].get("stream")) is (options is STREAMED)
 
 
 async def test_a_stream_that_ends_well_is_an_answer(provider: Provider) -> None:
     api = Anthropic()
     provider.script = [api.stream("hi")]
-    effects = await action(api, settings={"max_tokens": 64_000, "timeout": None}).handle(new())
+    effects = await action(api, **STREAMED).handle(new())
     assert response_of(effects).response.content == "hi"
     assert response_of(effects).response.extra_args["completionTokens"] == 2
 

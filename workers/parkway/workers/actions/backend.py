@@ -89,11 +89,15 @@ def unusable(response: ModelResponse, label: str) -> CallError | None:
     if response.state == "suspended":
         message = f"model {label!r} suspended its reply; background modes are not supported"
         return CallError(ErrorType.PROVIDER_ERROR, message)
-    if not response.text and not response.tool_calls:
-        reason = "max_tokens was used up before it" if response.finish_reason == "length" else "no text, no tool call"
-        message = f"model {label!r} gave an empty reply ({reason})"
-        return CallError(ErrorType.PROVIDER_ERROR, message, retryable=response.finish_reason != "length")
-    return None
+    return None if response.text or response.tool_calls else _empty(response, label)
+
+
+def _empty(response: ModelResponse, label: str) -> CallError:
+    if (response.provider_details or {}).get("finish_reason") == "model_context_window_exceeded":  # Anthropic
+        return CallError(ErrorType.CONTEXT_TOO_LONG, f"model {label!r}: the conversation left no room for an answer")
+    used_up = response.finish_reason == "length"
+    reason = "max_tokens was used up before it" if used_up else "no text, no tool call"
+    return CallError(ErrorType.PROVIDER_ERROR, f"model {label!r} gave an empty reply ({reason})", retryable=not used_up)
 
 
 def _ended_early(response: ModelResponse) -> bool:

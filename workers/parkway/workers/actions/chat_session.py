@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from pydantic_ai.messages import ModelMessage, ModelResponse
@@ -10,6 +11,7 @@ from parkway.agents.output_type import OutputType
 from parkway.agents.prompt import PromptArgumentsError
 from parkway.agents.tool import Tool
 from parkway.runtime import metrics
+from parkway.runtime.logs import get_logger
 from parkway.schemas.errors import ErrorType
 from parkway.schemas.events import ChatRequestEvent, Event, EventError, ToolResponseEvent
 from parkway.schemas.messages import ChatMessage
@@ -122,6 +124,8 @@ def read_request(event: Mapping[str, Any]) -> ChatRequestEvent:
 def _messages(request: ChatRequestEvent, served: ServedModel) -> list[ChatMessage]:
     """The prompt's messages, filled, and the request's as they are."""
     if served.prompt is None:
+        if request.prompt_args:
+            _warn_of_arguments(served.name)
         if not request.messages:
             raise ChatError(ErrorType.BAD_REQUEST, "messages is empty: a chat begins with at least one message")
         return request.messages
@@ -137,3 +141,10 @@ def _messages(request: ChatRequestEvent, served: ServedModel) -> list[ChatMessag
             f"messages is empty, and the prompt of chat model {served.name!r} has no user message either",
         )
     return messages
+
+
+@lru_cache(maxsize=256)
+def _warn_of_arguments(model: str) -> None:
+    """Once per model: whoever sends them may believe that they fill something in."""
+    hint = "nothing fills the messages of a request in; give the ChatModel a prompt=, or leave prompt_args out"
+    get_logger("worker").warning("prompt_args_ignored", chat_model=model, hint=hint)
