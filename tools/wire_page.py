@@ -24,7 +24,8 @@ from parkway.schemas.event import TYPED_EVENTS
 from parkway.schemas.events import ChatMessage, Document, FunctionCall, ToolCall, TypedEvent
 from parkway.schemas.journal import JournalRecord
 from parkway.schemas.limits import Limits
-from parkway.schemas.parked import Origin, ParkedCancellation, ParkedRecord
+from parkway.schemas.parked import Origin, ParkedCancellation, ParkedRecord, ParkedStep
+from parkway.schemas.state import StateRecord
 from parkway.schemas.topics import Topics
 from parkway.schemas.wire_model import members_of
 
@@ -53,7 +54,8 @@ def objects() -> str:
 
 
 def record_tables() -> str:
-    return "\n\n".join(_object(model) for model in (ParkedRecord, Origin, ParkedCancellation, JournalRecord))
+    models = (ParkedRecord, Origin, ParkedCancellation, ParkedStep, StateRecord, JournalRecord)
+    return "\n\n".join(_object(model) for model in models)
 
 
 def topic_table() -> str:

@@ -11,13 +11,16 @@ from typing import Any, Final
 from pydantic import BaseModel
 
 from parkway.schemas.journal import JournalRecord
-from parkway.schemas.parked import ParkedCancellation, ParkedRecord
+from parkway.schemas.parked import ParkedCancellation, ParkedRecord, ParkedStep
 from parkway.schemas.plan import Plan
+from parkway.schemas.state import StateRecord
 from parkway.schemas.versions import version_of
 
 _MODELS: Final[dict[str, type[BaseModel]]] = {
     "parked": ParkedRecord,
     "parked_cancellation": ParkedCancellation,
+    "parked_step": ParkedStep,
+    "state": StateRecord,
     "journal": JournalRecord,
     "plan": Plan,
 }

@@ -1,4 +1,4 @@
-"""The records of `<ns>.parked`: what is needed to go on with a request and to answer it, and early cancellations."""
+"""The records of `<ns>.parked`: what is needed to go on with a request and to answer it, early cancellations, steps."""
 
 import base64
 from enum import Enum
@@ -110,6 +110,34 @@ class ParkedCancellation(BaseModel):
             raise ParkedError(f"parked cancellation: {error}") from None
 
 
+class ParkedStep(BaseModel):
+    """The result of a step that a user's action has finished (`ctx.step`), until its record has ended.
+
+    `event_id` is the event's in the record that the step belongs to: after the action's topic was made anew, another
+    record may have its offset.
+    """
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    v: Literal[1] = 1
+    build: str
+    kind: Literal["step"] = "step"
+    action: str
+    event_id: str
+    result: str  # JSON, as a text: written and read back without a change
+
+    def to_json(self) -> bytes:
+        return self.model_dump_json().encode()
+
+    @classmethod
+    def from_json(cls, data: bytes) -> "ParkedStep":
+        """Read a record. Raises ParkedError with the field and the reason."""
+        try:
+            return read_versioned(cls, data)
+        except RecordError as error:
+            raise ParkedError(f"parked step: {error}") from None
+
+
 class ParkedKind(Enum):
     """What a key of `<ns>.parked` is for; the value ends the key.
 
@@ -119,6 +147,7 @@ class ParkedKind(Enum):
     REQUEST = ""
     CANCELLED_ID = ":cancel"  # a ParkedCancellation; the subject is the request id
     CANCELLED_TOKEN = ":cancel-token"  # noqa: S105  the subject is the secret of the token
+    STEP = ":step"  # a ParkedStep; the subject is `<offset in the action's topic>/<name of the step>`
 
 
 class ParkedKey(NamedTuple):
@@ -150,3 +179,16 @@ def split_parked_key(key: bytes) -> ParkedKey:
     if kind is None:  # of a later version
         return ParkedKey(subject, last, ParkedKind.REQUEST)
     return ParkedKey(subject, action, kind)
+
+
+def step_key(offset: int, name: str, action: str) -> bytes:
+    """The record key of a step: `<offset>/<name>/<action>:step`."""
+    return parked_key(f"{offset}/{name}", action, ParkedKind.STEP)
+
+
+def split_step_subject(subject: str) -> tuple[int, str]:
+    """Offset and name of a step, from the subject of its key. Raises ParkedError."""
+    offset, slash, name = subject.partition("/")
+    if not (slash and name and offset.isascii() and offset.isdigit() and len(offset) < 20):
+        raise ParkedError(f"parked step {subject[:60]!r}: expected <offset>/<name>")
+    return int(offset), name

@@ -15,6 +15,7 @@ from parkway.schemas.versions import RecordError, read_versioned
 ActionName = Annotated[str, Field(pattern=f"^{topics.ACTION_NAME.pattern}$")]
 TopicName = Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,249}$")]
 SourceFormat = Literal["json", "avro", "cloudevents", "envelope"]
+SinkFormat = Literal["json", "avro", "cloudevents"]
 
 MAX_TYPE_CHARS: Final = 256  # of an event's type
 
@@ -34,6 +35,8 @@ class ActionPlan(BaseModel):
     triggers: tuple[str, ...]
     resumed_by: tuple[str, ...] = ()  # event types sent to `<ns>.resume.<name>`; not empty: the action parks
     answers: tuple[str, ...] = ()  # request types that this action ends with a terminal response
+    keeps_state: bool = False  # `ctx.state`, in `<ns>.state`
+    keeps_steps: bool = False  # `ctx.step`, in `<ns>.parked`
     retired: bool = False  # takes no new work: it has no triggers, and is here for what it parked
 
     @model_validator(mode="after")
@@ -73,6 +76,15 @@ class SourcePlan(BaseModel):
         return self
 
 
+class SinkPlan(BaseModel):
+    """A topic of somebody else's that actions write plain payloads to (DESIGN 3)."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    topic: TopicName
+    format: SinkFormat = "json"
+
+
 class Plan(BaseModel):
     """Actions in the agent's order, and the policies of an installation. `v` is the format's version."""
 
@@ -84,6 +96,7 @@ class Plan(BaseModel):
     actions: tuple[ActionPlan, ...] = Field(min_length=1)
     accepts: tuple[str, ...] = DEFAULT_ACCEPTS
     sources: tuple[SourcePlan, ...] = ()
+    sinks: tuple[SinkPlan, ...] = ()
     on_trigger_error: Literal["skip", "fail"] = "skip"
     reply_topics: tuple[str, ...] = ()
     route_external_responses: bool = False
@@ -108,6 +121,7 @@ class Plan(BaseModel):
         if EventType.OutputEvent in self.accepts:
             raise ValueError("accepts: _output_event comes from actions only; take it off the list")
         self._check_sources()
+        self._check_sinks()
         return self
 
     def _check_sources(self) -> None:
@@ -117,6 +131,15 @@ class Plan(BaseModel):
                 raise ValueError(f"source {source.topic} stands in the plan twice")
             if source.type and source.type.startswith("_") and source.type not in {*DEFAULT_ACCEPTS, *self.accepts}:
                 raise ValueError(f"source {source.topic}: {source.type} is never accepted from outside")
+
+    def _check_sinks(self) -> None:
+        names = [sink.topic for sink in self.sinks]
+        sources = {source.topic for source in self.sources}
+        for name in names:
+            if names.count(name) > 1:
+                raise ValueError(f"sink {name} stands in the plan twice")
+            if name in sources:
+                raise ValueError(f"{name} is a source and a sink: what is sent there would come back for ever")
 
     @property
     def limits(self) -> Limits:

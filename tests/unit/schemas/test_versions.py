@@ -9,13 +9,28 @@ from pydantic import Field
 
 from parkway.schemas.journal import JournalError, JournalRecord
 from parkway.schemas.json_schemas import json_schemas, write_to
-from parkway.schemas.parked import ParkedCancellation, ParkedError, ParkedRecord
+from parkway.schemas.parked import ParkedCancellation, ParkedError, ParkedRecord, ParkedStep
 from parkway.schemas.plan import Plan, PlanError
+from parkway.schemas.state import StateError, StateRecord
 from parkway.schemas.versions import RecordError, read_versioned
 
 RECORDS = Path(__file__).parents[2] / "golden" / "records"
-MODELS = {"parked": ParkedRecord, "parked_cancellation": ParkedCancellation, "journal": JournalRecord, "plan": Plan}
-ERRORS = {"parked": ParkedError, "parked_cancellation": ParkedError, "journal": JournalError, "plan": PlanError}
+MODELS = {
+    "parked": ParkedRecord,
+    "parked_cancellation": ParkedCancellation,
+    "parked_step": ParkedStep,
+    "state": StateRecord,
+    "journal": JournalRecord,
+    "plan": Plan,
+}
+ERRORS = {
+    "parked": ParkedError,
+    "parked_cancellation": ParkedError,
+    "parked_step": ParkedError,
+    "state": StateError,
+    "journal": JournalError,
+    "plan": PlanError,
+}
 
 kinds = pytest.mark.parametrize("kind", MODELS)
 
