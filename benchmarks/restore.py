@@ -120,9 +120,8 @@ def restore(settings: Settings) -> tuple[float, ParkedIndex]:
     restorer = Restorer(
         settings,
         admin,
-        action=ACTION,
+        planned=ActionPlan(name=ACTION, triggers=(), resumed_by=("_tool_response_event",)),
         topic_ids=topic_ids(admin, topics),
-        parks=True,
         make_store=Stores(settings, "bench").of_action(ACTION),
     )
     began = time.perf_counter()

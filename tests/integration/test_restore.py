@@ -11,10 +11,12 @@ from installation import Installation, event, wait_for
 
 from parkway.runtime.topology import topic_ids
 from parkway.schemas.parked import Origin, ParkedRecord, parked_key
+from parkway.workers.compacted import RestoreCancelledError
 from parkway.workers.entry_store import EntryStore, MakeStore, MemoryEntries
 from parkway.workers.entry_store_disk import Database
 from parkway.workers.kept import Kept
-from parkway.workers.restore import RestoreCancelledError, Restored, Restorer
+from parkway.workers.restore import Restorer
+from parkway.workers.restored import Restored
 
 DEADLINE = 4_000_000_000_000  # in the year 2096
 
@@ -56,7 +58,9 @@ def make_store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[MakeS
 @pytest.fixture
 def restore(here: Installation, make_store: MakeStore) -> Callable[..., Restored]:
     ids = topic_ids(here.admin, [here.topics.action("chat"), here.topics.resume("chat")])
-    restorer = Restorer(here.settings, here.admin, action="chat", topic_ids=ids, parks=True, make_store=make_store)
+    restorer = Restorer(
+        here.settings, here.admin, planned=here.plan.action("chat"), topic_ids=ids, make_store=make_store
+    )
 
     def run(kept: Kept | None = None, cancelled: threading.Event | None = None) -> Restored:
         return restorer.restore([0], {0: kept} if kept is not None else {}, cancelled or threading.Event())[0]

@@ -13,7 +13,7 @@ from parkway.cli.durations import duration, parse_duration
 from parkway.cli.options import Bootstrap, KafkaSettings, Namespace, make_settings
 from parkway.cli.parked_topic import ParkedMessage, parked_messages
 from parkway.runtime.clients import admin_client
-from parkway.schemas.parked import ParkedCancellation, ParkedError, ParkedKind, ParkedRecord
+from parkway.schemas.parked import ParkedCancellation, ParkedError, ParkedKind, ParkedRecord, ParkedStep
 
 app = typer.Typer(no_args_is_help=True, help="Requests that wait: list them, look at one.")
 
@@ -24,7 +24,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, one object a l
 class Summary:
     """What a list shows of a parked record. Times are milliseconds since 1970 (UTC)."""
 
-    id: str  # of the request; of a cancellation by token `-`, since the token is a secret
+    id: str  # of the request; of a step the event's; of a cancellation by token `-`, since the token is a secret
     action: str
     kind: str
     partition: int
@@ -54,7 +54,8 @@ def list_parked(
     namespace: Namespace = None,
     kafka: KafkaSettings = None,
 ) -> None:
-    """List what is parked, the oldest first. Kinds: request; cancellation (of a request that has not come yet).
+    """List what is parked, the oldest first. Kinds: request; cancellation (of a request that has not come yet); step
+    (the result of a `ctx.step`, under the id of the event that is being handled).
 
     AGE is the time since the last round.
 
@@ -107,7 +108,7 @@ def show(
     found: dict[tuple[bytes, int], ParkedMessage] = {}
     for message in parked_messages(admin_client(settings, f"{settings.namespace}.parked"), settings):
         key = message.key
-        if key.subject != request_id or key.kind is ParkedKind.CANCELLED_TOKEN:
+        if key.subject != request_id or key.kind in (ParkedKind.CANCELLED_TOKEN, ParkedKind.STEP):
             continue
         if action is not None and key.action != action:
             continue
@@ -139,6 +140,9 @@ def _summary(message: ParkedMessage) -> Summary:
     key, size = message.key, len(message.value)
     place = (message.partition, message.offset)
     try:
+        if key.kind is ParkedKind.STEP:
+            step = ParkedStep.from_json(message.value)
+            return Summary(step.event_id, key.action, "step", *place, None, None, 0, message.written, None, size)
         if key.kind is not ParkedKind.REQUEST:
             early = ParkedCancellation.from_json(message.value)
             name = early.request_id or "-"

@@ -27,7 +27,7 @@ from parkway.runtime.plan_log import read_plans
 from parkway.runtime.plan_mark import plans_in_force
 from parkway.runtime.settings import Settings
 from parkway.runtime.telemetry import start_telemetry
-from parkway.runtime.topology import check_topics
+from parkway.runtime.topology import check_sinks, check_topics
 from parkway.schemas.errors import ParkwayError
 from parkway.schemas.plan import Plan
 from parkway.workers.process import chosen_actions, run_worker
@@ -74,6 +74,7 @@ def run(
     admin = admin_client(settings, f"{settings.namespace}.worker")
     way_out = f"parkway plan build {agent} > plan.json && parkway topics apply --plan plan.json"
     partitions = check_topics(admin, settings.bootstrap_servers, settings.topics, plan, way_out)
+    check_sinks(admin, settings.bootstrap_servers, settings.topics, plan)
     _compare_with_routers(settings, plan, partitions)
     with take_instance(settings.namespace, "worker", settings.instance) as held:
         health = start_telemetry(settings, tracing.WORKER, held.name, plan)

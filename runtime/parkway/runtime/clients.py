@@ -128,6 +128,8 @@ def transactional_producer(
             "queue.buffering.max.messages": 1_000_000,
             "retry.backoff.ms": 10,  # the next transaction waits out CONCURRENT_TRANSACTIONS in steps of this
             "retry.backoff.max.ms": 10,
+            # Of topics that are not ours, the only ones whose partitions are not explicit: as Java's producers do.
+            "partitioner": "murmur2_random",
             # Its re-bootstrap forgets the coordinators, and calls that wait for one hang: see watchdog.py.
             "metadata.recovery.strategy": "none",
             **_common(settings, transactional_id),

@@ -1,7 +1,7 @@
 """Kafka records as plain values: taken ones and ones to produce."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from confluent_kafka import Message
 
@@ -11,9 +11,12 @@ from parkway.schemas.headers import Headers
 # router constructs two for every event.
 
 
+ANY_PARTITION: Final = -1  # librdkafka's: its partitioner decides by the key
+
+
 @dataclass(slots=True)
 class Record:
-    """A record to produce, to an explicit partition."""
+    """A record to produce, to an explicit partition; ANY_PARTITION only for a topic of somebody else's (a sink)."""
 
     topic: str
     partition: int

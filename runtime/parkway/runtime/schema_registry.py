@@ -60,8 +60,27 @@ class SchemaRegistry:
             self._unknown[schema_id] = now + _UNKNOWN_FOR
         return text
 
+    def newest(self, subject: str) -> tuple[int, str] | None:
+        """Id and Avro's JSON of the newest schema of a subject; None for one that is not there.
+
+        Raises RegistryUnavailableError.
+        """
+        schema_id = self._ask(lambda: self._newest(subject), f"read {subject}")
+        text = self.schema(schema_id) if schema_id is not None else None
+        return (schema_id, text) if schema_id is not None and text is not None else None
+
     def close(self) -> None:
         self._client.close()
+
+    def _newest(self, subject: str) -> int | None:
+        from confluent_kafka.schema_registry import SchemaRegistryError  # noqa: PLC0415 - an extra
+
+        try:
+            return self._client.get_latest_version(subject).schema_id
+        except SchemaRegistryError as error:
+            if error.error_code == _NO_SUCH_SUBJECT:
+                return None
+            raise
 
     def _schema_id(self, subject: str, text: str) -> int:
         from confluent_kafka.schema_registry import Schema, SchemaRegistryError  # noqa: PLC0415 - an extra

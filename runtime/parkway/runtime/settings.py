@@ -55,6 +55,7 @@ class Settings(BaseSettings):
     max_open: int = Field(default=1000, ge=1)  # parked requests per action and worker
     request_deadline: float = Field(default=600.0, ge=1, le=31_536_000)  # of a request that names none; a year at most
     max_parked_bytes: int = Field(default=900_000, ge=1_000)
+    max_state_bytes: int = Field(default=100_000, ge=100, le=1_000_000)  # of one key's `ctx.state`
     buffer_bytes: int = Field(default=64 * 1024 * 1024, ge=1)  # of records in hand, per action and lane; of results
     kept_bytes: int = Field(default=256 * 1024 * 1024, ge=0)  # parked indexes of revoked partitions, for a minute
     parked_store: str = Field(default="memory", pattern="^(memory|disk)$")  # disk: with the extra parkway[disk]

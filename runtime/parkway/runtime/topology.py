@@ -72,8 +72,10 @@ def wanted_topics(topics: Topics, plan: Plan) -> list[TopicSpec]:
         specs.append(TopicSpec(topics.action(action.name), inner))
         if action.parks:
             specs.append(TopicSpec(topics.resume(action.name), inner))
-    if any(action.parks for action in plan.actions):
+    if any(action.parks or action.keeps_steps for action in plan.actions):
         specs.append(TopicSpec(topics.parked, {**_COMPACTED, **inner}))
+    if any(action.keeps_state for action in plan.actions):
+        specs.append(TopicSpec(topics.state, {**_COMPACTED, **inner}))
     if any(action.answers or action.parks for action in plan.actions):
         specs.append(TopicSpec(topics.journal, inner))
     specs.append(TopicSpec(topics.plans, {**_COMPACTED, "max.message.bytes": str(_DLQ_BYTES)}, partitions=1))
@@ -129,6 +131,22 @@ def _check_source(topic: str, topics: Topics, existing: Mapping[str, TopicMetada
         )
 
 
+def check_sinks(admin: AdminClient, bootstrap: str, topics: Topics, plan: Plan) -> None:
+    """Are the topics there that workers of this plan write to? Raises TopologyError that says the way out."""
+    existing = cluster(admin, bootstrap).topics if plan.sinks else {}
+    for sink in plan.sinks:
+        if topics.is_ours(sink.topic):
+            raise TopologyError(
+                f"sink topic {sink.topic} is one of Parkway's own: a Sink writes a topic of somebody else's; "
+                "outputs go to outputs without `to=`, events to actions with ctx.send"
+            )
+        if sink.topic not in existing:
+            raise TopologyError(
+                f"missing sink topic {sink.topic}: it is yours, so Parkway does not create it; create it "
+                f"(kafka-topics --create --topic {sink.topic}), or take its Sink off the agent"
+            )
+
+
 def apply_topics(admin: AdminClient, bootstrap: str, topics: Topics, plan: Plan, partitions: int | None) -> Applied:
     """Create what is missing; say what differs. Without `partitions`: the count of `requests`, or 12.
 
@@ -156,6 +174,11 @@ def apply_topics(admin: AdminClient, bootstrap: str, topics: Topics, plan: Plan,
             differences.append(
                 f"source topic {source.topic} is missing: it is yours, create it before you put the plan in force"
             )
+    for sink in plan.sinks:
+        if topics.is_ours(sink.topic):
+            differences.append(f"sink topic {sink.topic} is one of Parkway's own: no worker starts with such a Sink")
+        elif sink.topic not in existing:
+            differences.append(f"sink topic {sink.topic} is missing: it is yours, create it before you start workers")
     if replication < 3:
         differences.append(
             f"replication is {replication}: the cluster has {len(metadata.brokers)} broker(s); "

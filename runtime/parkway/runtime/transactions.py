@@ -25,7 +25,7 @@ from parkway.runtime import metrics
 from parkway.runtime.clients import transactional_producer
 from parkway.runtime.error_codes import FENCED, GROUP_MOVED_ON, RECORD_ERRORS, STALE_METADATA
 from parkway.runtime.logs import get_logger
-from parkway.runtime.records import Record
+from parkway.runtime.records import ANY_PARTITION, Record
 from parkway.runtime.settings import Settings
 from parkway.runtime.watchdog import Watchdog
 
@@ -281,7 +281,7 @@ class TransactionalProducer:
 def _same(record: Record, message: Message) -> bool:
     return (
         record.topic == message.topic()
-        and record.partition == message.partition()
+        and record.partition in (ANY_PARTITION, message.partition())
         and record.key == message.key()
         and record.value == message.value()
     )

@@ -4,7 +4,7 @@ from parkway.schemas.topics import Topics
 from parkway.workers import assignment
 from parkway.workers.assignment import Assignment, Partition
 from parkway.workers.completion import Completion
-from parkway.workers.restore import Restored
+from parkway.workers.restored import Restored
 from parkway.workers.work import Epoch, Lane
 
 

@@ -26,7 +26,8 @@ from parkway.workers.adoption import Carried
 from parkway.workers.completion import Completion
 from parkway.workers.effects import Effects, Task
 from parkway.workers.entry_store import MakeStore
-from parkway.workers.restore import Restored, _start_from
+from parkway.workers.restore import _start_from
+from parkway.workers.restored import Restored
 from parkway.workers.work import Lane, Result
 
 

@@ -22,7 +22,7 @@ from parkway.workers.flow import Flow
 from parkway.workers.governor import Governor
 from parkway.workers.in_hand import InHand
 from parkway.workers.journal import Journal
-from parkway.workers.restore import Restored
+from parkway.workers.restored import Restored
 from parkway.workers.results import ResultBuilder
 from parkway.workers.slots import Slots
 from parkway.workers.vitals import Vitals

@@ -9,7 +9,7 @@ from parkway.schemas.topics import Topics
 from parkway.workers.assignment import Assignment, Partition
 from parkway.workers.completion import Completion
 from parkway.workers.lag import Lag
-from parkway.workers.restore import Restored
+from parkway.workers.restored import Restored
 from parkway.workers.work import Epoch, Lane
 
 NEW, RESUME = ("acme.action.chat", 0), ("acme.resume.chat", 0)

@@ -21,7 +21,7 @@ from parkway.workers.held import Lines
 from parkway.workers.marks import Marks
 from parkway.workers.poison import Standing
 from parkway.workers.queues import Queues
-from parkway.workers.restore import Restored
+from parkway.workers.restored import Restored
 from parkway.workers.slots import Slots
 from parkway.workers.work import Epoch, Lane, Result, Work
 

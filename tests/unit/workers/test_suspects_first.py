@@ -3,7 +3,7 @@ from parkway.schemas.topics import Topics
 from parkway.workers.assignment import Assignment, Partition
 from parkway.workers.completion import Completion
 from parkway.workers.queues import Queues
-from parkway.workers.restore import Restored
+from parkway.workers.restored import Restored
 from parkway.workers.work import Epoch, Lane, Work
 
 EPOCH = Epoch(1, None)

@@ -19,7 +19,7 @@ from parkway.workers.effects import Action, Effects, Park, Task
 from parkway.workers.entry import Entry
 from parkway.workers.entry_store import MakeStore, MemoryEntries
 from parkway.workers.journal import Journal
-from parkway.workers.restore import Restored
+from parkway.workers.restored import Restored
 from parkway.workers.results import ResultBuilder
 from parkway.workers.work import Epoch, Lane, Result, Work
 

@@ -17,7 +17,10 @@ from parkway.agents.rate import RateLimit
 from parkway.agents.react import ReActAgent
 from parkway.agents.resource import Resource
 from parkway.agents.retry import Retry
+from parkway.agents.sink import Sink
 from parkway.agents.source import Source
+from parkway.agents.state import State
+from parkway.agents.step import StepError
 from parkway.agents.tool import Tool, tool
 from parkway.schemas.decision_answers import AnswerError, ChoiceAnswer, NoulAnswer, ScoreAnswer
 from parkway.schemas.decision_events import DecisionFailedError
@@ -43,6 +46,7 @@ from parkway.schemas.events import (
     ToolResult,
 )
 from parkway.schemas.messages import ChatMessage, FunctionCall, ToolCall
+from parkway.schemas.state import StateError
 
 __all__ = [
     "ActionSpec",
@@ -89,7 +93,11 @@ __all__ = [
     "Retry",
     "Score",
     "ScoreAnswer",
+    "Sink",
     "Source",
+    "State",
+    "StateError",
+    "StepError",
     "Tool",
     "ToolArgumentsError",
     "ToolCall",

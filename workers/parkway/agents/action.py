@@ -31,6 +31,8 @@ class ActionOptions:
     rate: RateLimit | None = None
     timeout: float | None = None
     deadline: float | None = None
+    state: bool = False
+    steps: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +60,8 @@ def action(
     rate: RateLimit | str | None = None,
     timeout: float | None = None,
     deadline: float | None = None,
+    state: bool = False,
+    steps: bool = False,
 ) -> Callable[[Handler], Handler]:
     """Make a method an action: it handles every event that one of `triggers` matches.
 
@@ -73,6 +77,9 @@ def action(
     with it (`parkway-deadline`), or else `deadline` seconds after its first attempt began, goes to the DLQ. A
     sync method cannot be stopped: what it sends after that is refused.
 
+    `state` gives the handler a small memory per record key (`ctx.state`), and needs `order="key"`. `steps` lets it
+    record results that must not be computed again after a crash (`ctx.step`).
+
     Raises AgentError for arguments that cannot be meant.
     """
     _check_triggers(triggers)
@@ -87,11 +94,21 @@ def action(
     for given, value in (("timeout", timeout), ("deadline", deadline)):
         if value is not None and (isinstance(value, bool) or not isinstance(value, int | float) or value <= 0):
             raise AgentError(f"@action({given}={value!r}): seconds, more than 0, or None for no limit")
+    for given, value in (("state", state), ("steps", steps)):
+        if not isinstance(value, bool):
+            raise AgentError(f"@action({given}={value!r}): True or False")
+    if state and order != "key":
+        raise AgentError(
+            f"@action(state=True, order={order!r}): state is kept by key, and records of one key would change it at "
+            'the same time: leave order out (it is "key")'
+        )
     try:
         limit = RateLimit.of(rate) if rate is not None else None
     except ValueError as error:
         raise AgentError(f"@action(rate=...): {error}") from None
-    options = ActionOptions(triggers, when, external, name, order, concurrency, retry, limit, timeout, deadline)
+    options = ActionOptions(
+        triggers, when, external, name, order, concurrency, retry, limit, timeout, deadline, state, steps
+    )
 
     def mark(function: Handler) -> Handler:
         if isinstance(function, staticmethod | classmethod) or not callable(function):

@@ -11,6 +11,7 @@ from parkway.agents.chat_model import ChatModel
 from parkway.agents.chat_resources import check_chat_resources
 from parkway.agents.errors import AgentError
 from parkway.agents.resource import Resource
+from parkway.agents.sink import Sink
 from parkway.agents.source import Source
 from parkway.agents.tool import Tool
 
@@ -39,6 +40,11 @@ class Definition:
     def sources(self) -> dict[str, Source]:
         """Sources by attribute."""
         return self.of(Source)
+
+    @property
+    def sinks(self) -> dict[str, Sink]:
+        """Sinks by attribute."""
+        return self.of(Sink)
 
     def action(self, name: str) -> ActionSpec | None:
         """The user action of that name, or None."""
@@ -97,6 +103,7 @@ def _definition(cls: type[Agent]) -> Definition:
     )
     check_chat_resources(cls.__name__, resources)
     _check_sources(cls, definition.sources)
+    _check_sinks(cls, definition)
     return definition
 
 
@@ -147,3 +154,17 @@ def _check_sources(cls: type[Agent], sources: dict[str, Source]) -> None:
         other = by_topic.setdefault(source.topic, name)
         if other != name:
             raise AgentError(f"{cls.__name__}: {other} and {name} both read topic {source.topic!r}; keep one of them")
+
+
+def _check_sinks(cls: type[Agent], definition: Definition) -> None:
+    by_topic: dict[str, str] = {}
+    sources = {source.topic: name for name, source in definition.sources.items()}
+    for name, sink in definition.sinks.items():
+        other = by_topic.setdefault(sink.topic, name)
+        if other != name:
+            raise AgentError(f"{cls.__name__}: {other} and {name} both write topic {sink.topic!r}; keep one of them")
+        if sink.topic in sources:
+            raise AgentError(
+                f"{cls.__name__}: {sources[sink.topic]} reads topic {sink.topic!r} and {name} writes it: what is sent "
+                "there would come back for ever; send to the agent's own actions with ctx.send(event)"
+            )

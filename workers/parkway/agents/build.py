@@ -22,7 +22,14 @@ def build_plan(agent: type[Agent] | Agent, source: str) -> Plan:
     for spec in definition.actions:
         triggers = planned_triggers(spec)
         accepts += accepted_types(spec, triggers)
-        actions.append(ActionPlan(name=spec.name, triggers=tuple(trigger.text for trigger in triggers)))
+        actions.append(
+            ActionPlan(
+                name=spec.name,
+                triggers=tuple(trigger.text for trigger in triggers),
+                keeps_state=spec.options.state,
+                keeps_steps=spec.options.steps,
+            )
+        )
     actions += _built_in_actions(definition)
     if not actions:
         raise AgentError(
@@ -34,6 +41,7 @@ def build_plan(agent: type[Agent] | Agent, source: str) -> Plan:
             actions=tuple(actions),
             accepts=tuple(dict.fromkeys(accepts)),
             sources=tuple(each.planned() for each in definition.sources.values()),
+            sinks=tuple(each.planned() for each in definition.sinks.values()),
         )
     except ValidationError as error:
         raise AgentError(f"{source}: {error.errors()[0]['msg']}") from error

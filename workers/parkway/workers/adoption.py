@@ -6,7 +6,8 @@ finished result that is not committed, is adopted into the new epoch if
 - its partition came back,
 - the committed map still carries a stamp of this process: nobody owned the partition in between,
 - the map shows the record unfinished, and
-- its parked entry is the version that it started from (none, for a new request);
+- its parked entry is the version that it started from (none, for a new request), and so are the state of its key and
+  its steps;
 
 else it is cancelled and forgotten. The stamp and the version guard each other when an assignment is missed; each alone
 would do elsewhere. Used on the event loop only.
@@ -18,7 +19,7 @@ from dataclasses import dataclass
 
 from parkway.workers.assignment import Assignment, Partition
 from parkway.workers.parked import Verdict
-from parkway.workers.restore import Restored
+from parkway.workers.restored import Restored
 from parkway.workers.results import origin_of
 from parkway.workers.work import Epoch, Result, Work
 
@@ -101,6 +102,8 @@ class Carried:
             work.record.offset
         ):
             return False
+        if partition.state.get(work.record.key) != work.state_from or not _knows_its_steps(work, partition):
+            return False
         if work.request_id is None:
             return True
         entry = partition.parked.entry(work.request_id)
@@ -114,3 +117,10 @@ def _claim_again(work: Work, partition: Partition) -> bool:
     if work.started_from is not None:
         return partition.parked.claim(work.request_id) is not None
     return partition.parked.start(work.request_id, origin_of(work.record)) is Verdict.NEW
+
+
+def _knows_its_steps(work: Work, partition: Partition) -> bool:
+    if work.recordings is None:
+        return True
+    committed = {name for name, recording in work.recordings.items() if recording.committed}
+    return partition.steps.of(work.record.offset).keys() == committed

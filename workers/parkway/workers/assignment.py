@@ -13,7 +13,7 @@ from parkway.workers.kept import Kept
 from parkway.workers.parked import ParkedIndex
 from parkway.workers.poison import Standing
 from parkway.workers.remembered import Remembered
-from parkway.workers.restore import Restored
+from parkway.workers.restored import Restored
 from parkway.workers.work import Epoch, Lane, Result, Work
 
 CATCH_UP_SECONDS: Final = 3.0
@@ -29,6 +29,8 @@ class Partition:
         self.standing = standing or Standing()
         self.parked = ParkedIndex(restored.entries)
         self.remembered = Remembered(restored.cancellations)
+        self.steps = restored.steps
+        self.state = restored.state
         self.behind_key: dict[bytes, deque[Work]] = {}  # a key that is busy, and the records behind it
         self.behind_commit: dict[str, list[Work]] = {}  # continuations that wait for the outcome of a result
         names = {Lane.NEW: topics.action(action), Lane.RESUME: topics.resume(action)}
@@ -38,6 +40,7 @@ class Partition:
         self._resume_end = restored.ends.get(Lane.RESUME, 0)
         self._transactions = restored.number
         self._parked_upto = restored.parked_upto
+        self._state_upto = restored.state_upto
         self._was_broken = bool(restored.broken)
 
     def completion(self, lane: Lane) -> Completion:
@@ -69,7 +72,7 @@ class Partition:
         # What was broken is not in the index: it is read again, unless its tombstone has taken its place.
         if entries is None or cancellations is None or self._was_broken:
             return None
-        return Kept(entries, self._parked_upto, cancellations)
+        return Kept(entries, self._parked_upto, cancellations, self.steps, self.state, self._state_upto)
 
     def moved_without_work(self) -> bool:
         """Has the position passed control records that no transaction has committed yet?"""
@@ -114,10 +117,18 @@ class Partition:
             commits.append(TopicPartition(topic, self.number, offset, metadata))
         return commits
 
-    def committed(self, completed: Mapping[Lane, Iterable[int]], parked_offset: int | None) -> None:
-        """The newest transaction has committed; it completed these, and wrote up to `parked_offset` of `parked`."""
+    def committed(
+        self,
+        completed: Mapping[Lane, Iterable[int]],
+        parked_offset: int | None = None,
+        state_offset: int | None = None,
+    ) -> None:
+        """The newest transaction has committed; it completed these, and wrote up to these offsets of the topics."""
         if parked_offset is not None:
             self._parked_upto = max(self._parked_upto, parked_offset + 1)
+        if state_offset is not None:
+            self._state_upto = max(self._state_upto, state_offset + 1)
+        self.steps.forget(completed.get(Lane.NEW, ()))
         self._committed = dict(self._sent)
         self.standing.committed()
         for lane, (_, completion) in self._lanes.items():

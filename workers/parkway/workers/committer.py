@@ -9,7 +9,7 @@ which is made anew in the process; its `commit` returns when the outcome is know
 import asyncio
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
@@ -25,7 +25,7 @@ from parkway.runtime.transactions import (
 )
 from parkway.workers.assignment import Assignment, completed_offsets
 from parkway.workers.results import ResultBuilder
-from parkway.workers.work import Result
+from parkway.workers.work import Lane, Result
 
 _LARGEST: Final = 1_000
 _LONGEST_WAIT: Final = 1.0
@@ -42,6 +42,7 @@ class Committer:
         action: str,
         producer: RecoveringProducer,
         parked_topic: str,
+        state_topic: str,
         builder: ResultBuilder,
         on_committed: Callable[[Sequence[Result]], None],
         on_fenced: Callable[[], None],
@@ -50,6 +51,7 @@ class Committer:
     ) -> None:
         self._producer = producer
         self._parked_topic = parked_topic
+        self._state_topic = state_topic
         self._builder = builder
         self._on_committed = on_committed
         self._on_fenced = on_fenced
@@ -129,7 +131,7 @@ class Committer:
             for commit in assignment.partitions[partition].offsets(lanes, assignment.epoch.stamp)
         ]
         _enter_index(assignment, batch)
-        records = [record for result in batch for record in result.records]
+        records = [record for result in batch for record in result.produced()]
         started = time.perf_counter()
         self._outside.clear()
         try:
@@ -146,15 +148,28 @@ class Committer:
         metrics.TRANSACTION_SECONDS.labels("worker").observe(time.perf_counter() - started)
         metrics.TRANSACTION_RECORDS.labels("worker").observe(len(batch))
         self._largest = min(_LARGEST, self._largest * 2)
-        for partition, lanes in completed.items():
-            parked_offset = self._producer.delivered.get((self._parked_topic, partition))
-            assignment.partitions[partition].committed(lanes, parked_offset)
-        for result in batch:
-            index = assignment.partitions[result.partition].parked
-            for request_id in _changed(result):
-                index.committed(request_id)
+        self._committed(assignment, batch, completed)
         self._on_committed(batch)
         return True
+
+    def _committed(
+        self, assignment: Assignment, batch: Sequence[Result], completed: Mapping[int, Mapping[Lane, set[int]]]
+    ) -> None:
+        for result in batch:
+            partition = assignment.partitions[result.partition]
+            for request_id in _changed(result):
+                partition.parked.committed(request_id)
+            if result.state is not None:
+                partition.state.change(*result.state)
+            if result.recording is not None:
+                recording = result.recording
+                partition.steps.put(recording.work.record.offset, recording.name, recording.step)
+                recording.commit()
+        delivered = self._producer.delivered
+        for number, lanes in completed.items():
+            assignment.partitions[number].committed(
+                lanes, delivered.get((self._parked_topic, number)), delivered.get((self._state_topic, number))
+            )
 
     def _take_batch(self) -> list[Result]:
         """As many results as one transaction can carry within its time; at least one."""
@@ -185,7 +200,7 @@ class Committer:
 
     def _isolate(self, batch: list[Result], refused: RecordRefusedError) -> None:
         """Find the result that Kafka refuses by halving, and replace it; the others are not affected."""
-        owners = [result for result in batch for _ in result.records]
+        owners = [result for result in batch for _ in result.produced()]
         guilty = list(dict.fromkeys(owners[position] for position in refused.guilty))
         if not guilty and len(batch) == 1:
             guilty = batch

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from parkway.agents.step import StepLog
 from parkway.runtime.codec import EventCodec
 from parkway.runtime.records import Incoming
 from parkway.runtime.settings import Settings
@@ -67,10 +68,12 @@ class Dispatcher:
         return event
 
     def _new_work(self, work: Work) -> Task | Result:
-        given = headers.as_dict(work.record.headers).get(headers.DEADLINE)
+        found = headers.as_dict(work.record.headers)
+        given = found.get(headers.DEADLINE)
+        root_id = found[headers.ROOT_ID].decode("utf-8", "replace") if headers.ROOT_ID in found else None
         deadline = headers.number(given, now_ms() + self._default_deadline_ms)
         asked = deadline if given is not None else None
-        task = Task(work.event, deadline, None, work.record.key, asked_deadline=asked)
+        task = Task(work.event, deadline, None, work.record.key, asked_deadline=asked, root_id=root_id)
         if self._plan.answers and deadline <= now_ms():
             return self._builder.handled(work, task, self._action.expired(task))
         return task
@@ -103,8 +106,9 @@ class Dispatcher:
         parked = entry.record()
         return Task(work.event, parked.deadline, parked, work.record.key, asked_deadline=parked.deadline)
 
-    def started(self, partition: Partition, held: Held, permit: Permit | None) -> Task:
+    def started(self, partition: Partition, held: Held, permit: Permit | None, steps: StepLog | None = None) -> Task:
         """The task as it starts now. The time of a request that names no deadline begins here, not in a queue."""
+        held.work.state_from = partition.state.get(held.work.record.key)
         task, now = held.task, now_ms()
         tried = partition.completion(held.work.lane).tried(held.work.record.offset)
         return Task(
@@ -116,6 +120,9 @@ class Dispatcher:
             attempt=tried.attempts + 1 if tried is not None else 1,
             since=tried.since * 1000 if tried is not None else now,
             permit=permit,
+            root_id=task.root_id,
+            state=held.work.state_from,
+            steps=steps,
         )
 
     def again(self, work: Work, task: Task) -> Task:

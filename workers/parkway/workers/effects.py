@@ -4,6 +4,8 @@ from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from parkway.agents.sink import Payload
+from parkway.agents.step import StepLog
 from parkway.schemas.events import Event
 from parkway.schemas.journal import JournalKind, JournalOutcome
 from parkway.schemas.parked import ParkedRecord
@@ -80,11 +82,12 @@ class JournalEntry:
 class Effects:
     """Everything that one handled record causes. At most one of `response`, `park`, `failure`, `again` is set.
 
-    `events` go to `<ns>.events`, `outputs` to `<ns>.outputs`. `response` is the terminal response of a
-    request: it goes to `outputs` (or the reply topic) when the request came from outside, else to `events`,
+    `events` go to `<ns>.events`, `outputs` to `<ns>.outputs`, `payloads` to sinks. `response` is the terminal response
+    of a request: it goes to `outputs` (or the reply topic) when the request came from outside, else to `events`,
     and deletes the request's parked record. `again`: the attempt failed and nothing of it is published; the
     record is handled once more after so many seconds, and holds its key until then. `journal` is what the calls
-    made on the way go down as.
+    made on the way go down as. `state` takes the place of what the action remembers of the record's key, none of it
+    is left when that is empty; None: it stays as it is.
     """
 
     events: list[Event] = field(default_factory=list)
@@ -94,6 +97,8 @@ class Effects:
     failure: Failure | None = None
     again: float | None = None
     journal: list[JournalEntry] = field(default_factory=list)
+    payloads: list[Payload] = field(default_factory=list)
+    state: dict[str, Any] | None = None
 
     def how(self) -> str | None:
         """How a request ended: `answered`, or the type of its failed response; None where there is no response."""
@@ -113,7 +118,8 @@ class Task:
     `record_key` is the record's Kafka key. `asked_deadline` is the deadline that the record itself names, or
     its parked request. `attempt` counts from 1, over deaths and rebalances; the first one began at `since`
     (ms since 1970). `permit` is the limiter's, where the action named one. `held_up_by` names a limiter that
-    a task waited for until its time was over.
+    a task waited for until its time was over. `root_id` is the id of the event from outside that led here. `state` is
+    the record in `<ns>.state` of an action that keeps some, `steps` the log of one that has steps.
     """
 
     event: Mapping[str, Any]
@@ -125,6 +131,9 @@ class Task:
     since: int = 0
     permit: Permit | None = None
     held_up_by: str | None = None
+    root_id: str | None = None
+    state: bytes | None = None
+    steps: StepLog | None = None
 
 
 class Action(Protocol):

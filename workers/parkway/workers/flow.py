@@ -34,6 +34,7 @@ from parkway.workers.in_hand import InHand
 from parkway.workers.queues import Queues
 from parkway.workers.results import ResultBuilder
 from parkway.workers.slots import Slots
+from parkway.workers.steps import Steps
 from parkway.workers.times import now_ms
 from parkway.workers.verdict import Judge
 from parkway.workers.vitals import Vitals
@@ -79,6 +80,15 @@ class Flow:
         self._log = get_logger("worker").bind(action=action.name)
         cancellations = Cancellations(settings, action.name, builder.build, builder, self._stop_handler)
         self._dispatcher = Dispatcher(settings, plan, action, builder, codec, cancellations)
+        self._keeps_state = plan.keeps_state
+        self.steps = Steps(
+            action.name,
+            builder,
+            settings.max_parked_bytes,
+            current,
+            lambda result: self._committer.add(result),  # noqa: PLW0108  (it is not there yet)
+        )
+        self._keeps_steps = plan.keeps_steps
         self._judge = Judge(self._dispatcher, builder, action.name)
         parks_requests = any(kind != EventType.CancelRequestEvent for kind in plan.resumed_by)
         self.backlog = Backlog(
@@ -151,6 +161,8 @@ class Flow:
         self._in_hand.completed(completed_offsets(results))
         for result in results:
             partition = assignment.partitions[result.partition]
+            if self._keeps_state and result.work is not None:
+                self.backlog.release_key(partition, result.work)
             request_id = result.upsert[0] if result.upsert is not None else result.ends
             if request_id is not None:
                 waiting = partition.behind_commit.pop(request_id, [])
@@ -171,6 +183,7 @@ class Flow:
         self._in_hand.add(work)
         if adopted.task is not None:
             self.handlers.adopt(work, adopted.task)
+            self.steps.adopted(work)
         elif adopted.result is not None:
             self._finish(partition, work, adopted.result)
 
@@ -267,7 +280,8 @@ class Flow:
             return self._builder.dead(work, DlqReason.INVALID_EVENT, type(error).__name__)
 
     def _start(self, partition: Partition, start: Start) -> None:
-        task = self._dispatcher.started(partition, start.held, start.permit)
+        steps = self.steps.log(partition, start.work) if self._keeps_steps else None
+        task = self._dispatcher.started(partition, start.held, start.permit, steps)
         self.handlers.start(start.work, task, start.permit)
 
     # -- ends
@@ -282,9 +296,12 @@ class Flow:
         if result.again is not None:
             self._put_off(partition, work, result, result.again)
             return
+        if self._keeps_steps:
+            result.drops = self.steps.tombstones(partition, work)
         self._committer.add(result)
         self.admission.ended(work)
-        self.backlog.release_key(partition, work)
+        if not self._keeps_state:  # else the key's next record waits until this one's state is committed
+            self.backlog.release_key(partition, work)
 
     def _put_off(self, partition: Partition, work: Work, result: Result, seconds: float) -> None:
         """A failed attempt: the slot is free, the key is not, and the map says so."""

@@ -1,4 +1,4 @@
-"""What was parked on partitions that were revoked a moment ago (DESIGN 7.2).
+"""What was parked, and the state, on partitions that were revoked a moment ago (DESIGN 7.2).
 
 `range` revokes everything for a moment, so the index of a partition is kept for a minute, and a restore of it reads
 `<ns>.parked` only from where the index stands. It stands at the highest offset that this process knows the outcome
@@ -19,17 +19,22 @@ from typing import Final
 from parkway.runtime.logs import get_logger
 from parkway.schemas.parked import ParkedCancellation
 from parkway.workers.entry_store import EntryStore
+from parkway.workers.state_store import StateStore
+from parkway.workers.step_store import StepStore
 
 KEPT_SECONDS: Final = 60.0
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """The entries of one partition as of offset `upto`: everything below it is in them."""
+    """The entries of one partition as of offset `upto` of `<ns>.parked`: everything below it is in them."""
 
     entries: EntryStore
     upto: int
     cancellations: Mapping[bytes, ParkedCancellation] = field(default_factory=dict)
+    steps: StepStore = field(default_factory=StepStore)
+    state: StateStore = field(default_factory=StateStore)
+    state_upto: int = 0  # of `<ns>.state`
 
 
 class KeptIndexes:
@@ -44,7 +49,7 @@ class KeptIndexes:
     def keep(self, partition: int, kept: Kept) -> None:
         """Its assignment has ended; nothing of it is in a transaction any more."""
         self.forget([partition])
-        self._kept[partition] = (self._clock(), kept.entries.resident_bytes, kept)
+        self._kept[partition] = (self._clock(), kept.entries.resident_bytes + kept.state.resident_bytes, kept)
         while self.bytes() > self._largest:
             oldest = next(iter(self._kept))
             self._log.info("index_not_kept", partition=oldest, reason="kept_bytes", bytes=self._kept[oldest][1])

@@ -5,17 +5,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from parkway.agents.sink import Payload
 from parkway.runtime import metrics
 from parkway.runtime.codec import EventCodec
 from parkway.runtime.dlq import dead_letter
 from parkway.runtime.logs import get_logger
-from parkway.runtime.records import Incoming, Record
+from parkway.runtime.records import ANY_PARTITION, Incoming, Record
 from parkway.schemas import headers
 from parkway.schemas.events import Event
 from parkway.schemas.headers import Headers
 from parkway.schemas.journal import JournalRecord
 from parkway.schemas.parked import Origin as ParkedOrigin
 from parkway.schemas.parked import ParkedRecord
+from parkway.schemas.state import state_key
 from parkway.schemas.topics import Topics
 
 
@@ -146,6 +148,15 @@ class Outbox:
     def journal(self, cause: Cause, entry: JournalRecord) -> Record:
         """A record of `<ns>.journal`."""
         return Record(self._topics.journal, cause.partition, cause.key, entry.to_json(), [])
+
+    def payload(self, cause: Cause, payload: Payload) -> Record:
+        """A record for a sink: plain, and its partition is up to the topic's own number of them."""
+        carried = [(name, value) for name, value in cause.carried.items() if name != headers.PARENT]
+        return Record(payload.topic, ANY_PARTITION, cause.key, payload.value, [*payload.headers, *carried])
+
+    def state(self, partition: int, record_key: bytes, value: bytes | None) -> Record:
+        """An upsert of `<ns>.state`, or with None the tombstone."""
+        return Record(self._topics.state, partition, state_key(self._action, record_key), value, [])
 
     def parked(self, partition: int, key: bytes, value: bytes | None) -> Record:
         """An upsert of `<ns>.parked`, or with None the tombstone."""

@@ -14,6 +14,7 @@ from parkway.agents import threads
 from parkway.agents.agent import Agent, Definition, definition_of, running
 from parkway.agents.errors import AgentError, did_you_mean
 from parkway.agents.retry import ONE_ATTEMPT
+from parkway.agents.sink import Sinks
 from parkway.runtime.clients import admin_client, group_consumer, manual_consumer
 from parkway.runtime.codec import event_codec
 from parkway.runtime.health import Health, Pulse
@@ -36,6 +37,7 @@ from parkway.workers.governor import Governor
 from parkway.workers.journal import Journal
 from parkway.workers.restore import Restorer
 from parkway.workers.results import ResultBuilder
+from parkway.workers.sinks import open_sinks
 from parkway.workers.slots import Slots
 from parkway.workers.stores import Stores
 from parkway.workers.worker import Worker
@@ -72,11 +74,12 @@ async def run_worker(
         one = agent() if isinstance(agent, type) else agent
         await stack.enter_async_context(running(one))
         admin = admin_client(settings, f"{settings.namespace}.worker.{instance.name}")
+        sinks = await asyncio.to_thread(open_sinks, settings, definition)
         slots = Slots(settings.process_concurrency)
         governor = Governor(threads.running, settings.process_concurrency)
         workers = [
             await _make_worker(
-                settings, plan, action, one, definition, instance, admin, health, slots, governor, stores
+                settings, plan, action, one, definition, instance, admin, health, slots, governor, stores, sinks
             )
             for action in chosen_actions(plan, names)
         ]
@@ -180,9 +183,10 @@ async def _make_worker(
     slots: Slots,
     governor: Governor,
     stores: Stores,
+    sinks: Sinks,
 ) -> Worker:
     limiters = limiters_of(planned, definition)
-    action = make_action(settings, planned, agent, limiters)
+    action = make_action(settings, planned, agent, limiters, sinks)
     spec = definition.action(planned.name)
     options = spec.options if spec is not None else None
     topics = settings.topics
@@ -208,9 +212,8 @@ async def _make_worker(
         Restorer(
             settings,
             admin,
-            action=planned.name,
             topic_ids=ids,
-            parks=planned.parks,
+            planned=planned,
             make_store=stores.of_action(planned.name) if planned.parks else MemoryEntries,
         ),
         order=options.order if options is not None else "unordered",
@@ -228,6 +231,7 @@ async def _make_worker(
         planned.name,
         producer,
         topics.parked,
+        topics.state,
         builder,
         worker.committed,
         worker.fenced,

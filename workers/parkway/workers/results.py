@@ -4,6 +4,7 @@ import base64
 import hashlib
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import Any
 
 from parkway.runtime import metrics
 from parkway.runtime.codec import EventCodec
@@ -16,6 +17,7 @@ from parkway.schemas.event_types import REQUEST_TYPES, EventType
 from parkway.schemas.events import CancelRequestEvent, Event
 from parkway.schemas.parked import ParkedCancellation, ParkedRecord, parked_key
 from parkway.schemas.plan import Plan
+from parkway.schemas.state import StateRecord
 from parkway.schemas.tokens import Token, is_secret, new_secret
 from parkway.workers.effects import (
     Action,
@@ -31,7 +33,7 @@ from parkway.workers.entry import Entry, Origin
 from parkway.workers.journal import Journal
 from parkway.workers.outbox import Cause, Outbox
 from parkway.workers.poison import Conviction
-from parkway.workers.restore import BrokenEntry
+from parkway.workers.restored import BrokenEntry
 from parkway.workers.work import Epoch, Result, Work
 
 
@@ -70,6 +72,10 @@ class ResultBuilder:
     def build(self) -> str:
         """The plan's, which every parked record carries."""
         return self._plan.build
+
+    def parked(self, partition: int, key: bytes, value: bytes | None) -> Record:
+        """A record of `<ns>.parked`."""
+        return self._outbox.parked(partition, key, value)
 
     def handled(self, work: Work, task: Task, effects: Effects) -> Result:
         """What a handler gave back for a record."""
@@ -161,6 +167,10 @@ class ResultBuilder:
         Returns False when even that was refused.
         """
         result.refusals += 1
+        if result.recording is not None:
+            result.recording.refuse(message)
+            result.records, result.recording = [], None
+            return True
         work, task = result.work, result.task
         request_id = result.ends or (result.upsert[0] if result.upsert is not None else None)
         result.upsert = None
@@ -206,6 +216,10 @@ class ResultBuilder:
             self._outbox.event(cause, event, _deadline(event, effects, task), parent) for event in effects.events
         ]
         result.records += [self._outbox.output(cause, event) for event in effects.outputs]
+        result.records += [self._outbox.payload(cause, payload) for payload in effects.payloads]
+        result.state = None
+        if effects.state is not None and (effects.state or task.state is not None):
+            self._keep_state(result, effects.state)
         if effects.journal:
             entries = self._journal.records(cause, effects.journal)
             result.records += [self._outbox.journal(cause, entry) for entry in entries]
@@ -224,6 +238,18 @@ class ResultBuilder:
         if result.abandons is not None and self._tools is not None:
             cancel = CancelRequestEvent(request_id=result.abandons, action=self._tools)
             result.records.append(self._outbox.event(cause, cancel, task.deadline))
+
+    def _keep_state(self, result: Result, state: dict[str, Any]) -> None:
+        record = _record_of(result)
+        assert record.key is not None, "there is no state without a key"
+        value = None
+        if state:
+            place = f"{record.topic}/{record.partition}/{record.offset}"
+            value = StateRecord(
+                build=self._plan.build, action=self._action.name, written_by=place, state=state
+            ).to_json()
+        result.records.append(self._outbox.state(result.partition, record.key, value))
+        result.state = (record.key, value)
 
     def _failure(self, result: Result, failure: Failure) -> Record:
         content = self._settings.capture_content

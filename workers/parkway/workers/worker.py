@@ -25,6 +25,7 @@ from parkway.schemas.plan import ActionPlan
 from parkway.workers.adoption import Carried
 from parkway.workers.assignment import CATCH_UP_SECONDS, Assignment, Partition
 from parkway.workers.committer import Committer
+from parkway.workers.compacted import RestoreCancelledError
 from parkway.workers.consumers import GroupConsumer, ResumeConsumer
 from parkway.workers.effects import Action
 from parkway.workers.entry_store import EntryStoreError
@@ -35,7 +36,8 @@ from parkway.workers.kept import KEPT_SECONDS, KeptIndexes
 from parkway.workers.lag import Lag
 from parkway.workers.limiter import Limiter
 from parkway.workers.poison import Standing
-from parkway.workers.restore import RestoreCancelledError, Restored, Restorer
+from parkway.workers.restore import Restorer
+from parkway.workers.restored import Restored
 from parkway.workers.results import ResultBuilder
 from parkway.workers.share import NOTHING, Share
 from parkway.workers.slots import Slots
@@ -287,6 +289,7 @@ class Worker:
         for number in restored:
             # The maps are unclean and carry this epoch's stamp from now on: nothing starts before that is committed.
             self._committer.add(Result(epoch, number, None))
+        self._flow.steps.remove_orphans(assignment)
         for number, one in restored.items():
             for broken in one.broken:
                 self._log.error("parked_record_unreadable", partition=number, reason=broken.reason)

@@ -8,6 +8,7 @@ from parkway.agents.decision_model import DecisionModel
 from parkway.agents.errors import AgentError
 from parkway.agents.model_router import ModelRouter
 from parkway.agents.prompt import Prompt
+from parkway.agents.sink import Sinks
 from parkway.runtime.settings import Settings
 from parkway.schemas.plan import ActionPlan
 from parkway.workers.actions.chat import ChatAction
@@ -34,12 +35,21 @@ def limiters_of(planned: ActionPlan, definition: Definition) -> dict[str, Limite
     return {name: limiter for name, limiter in found.items() if limiter is not None}
 
 
-def make_action(settings: Settings, planned: ActionPlan, agent: Agent, limiters: Mapping[str, Limiter]) -> Action:
-    """The code of one action, for one event loop. Raises AgentError for an action that the agent does not have."""
+def make_action(
+    settings: Settings,
+    planned: ActionPlan,
+    agent: Agent,
+    limiters: Mapping[str, Limiter],
+    sinks: Sinks | None = None,
+) -> Action:
+    """The code of one action, for one event loop; `sinks` are the agent's, opened (workers/sinks.py).
+
+    Raises AgentError for an action that the agent does not have.
+    """
     definition = definition_of(agent)
     spec = definition.action(planned.name)
     if spec is not None:
-        return UserAction(agent, spec, limiters.get(spec.name))
+        return UserAction(agent, spec, limiters.get(spec.name), sinks=sinks, max_state_bytes=settings.max_state_bytes)
     if planned.name == "chat":
         return ChatAction(
             definition.chat_models,

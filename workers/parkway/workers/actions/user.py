@@ -6,6 +6,7 @@ import time
 import traceback
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, Final
 
 from opentelemetry import trace
@@ -14,6 +15,8 @@ from parkway.agents.action import ActionSpec
 from parkway.agents.agent import Agent
 from parkway.agents.context import Context
 from parkway.agents.handler import BodyError, binding_of
+from parkway.agents.sink import Sinks
+from parkway.agents.state import State
 from parkway.agents.threads import run_in_thread
 from parkway.runtime import metrics
 from parkway.runtime.logs import get_logger
@@ -39,10 +42,19 @@ class _AttemptTimeoutError(TimeoutError):
 class UserAction:
     """Runs one method of an agent; implements `effects.Action`. `limiter` is the action's own rate.
 
-    Raises AgentError for a method whose signature is no handler's.
+    `sinks` are the agent's, opened; `max_state_bytes` bounds what is remembered of a key. Raises AgentError for a
+    method whose signature is no handler's.
     """
 
-    def __init__(self, agent: Agent, spec: ActionSpec, limiter: Limiter | None = None) -> None:
+    def __init__(
+        self,
+        agent: Agent,
+        spec: ActionSpec,
+        limiter: Limiter | None = None,
+        *,
+        sinks: Sinks | None = None,
+        max_state_bytes: int = 100_000,
+    ) -> None:
         self.name = spec.name
         self._method = getattr(agent, spec.method)
         self._is_async = inspect.iscoroutinefunction(self._method)
@@ -51,6 +63,9 @@ class UserAction:
         self._timeout = spec.options.timeout
         self._seconds = spec.options.deadline
         self._limiter = limiter
+        self._sinks = sinks or {}
+        self._keeps_state = spec.options.state
+        self._max_state_bytes = max_state_bytes
 
     def limiter(self, task: Task) -> Limiter | None:  # noqa: ARG002  (the protocol's signature)
         """The action's own rate, which every attempt counts in."""
@@ -132,8 +147,12 @@ class UserAction:
                 self.name,
                 event,
                 record_key=task.record_key,
+                root_id=task.root_id,
                 attempt=task.attempt,
                 deadline=datetime.fromtimestamp(deadline, UTC) if deadline is not None else None,
+                sinks=self._sinks,
+                state=partial(self._state, task) if self._keeps_state else None,
+                steps=task.steps,
             )
             arguments = self._binding.arguments(event, attributes, context)
         except (EventError, BodyError) as error:
@@ -141,10 +160,15 @@ class UserAction:
         try:
             returned = await self._call(arguments)
         finally:
-            events, outputs = context.close()
+            context.close()
         if isinstance(returned, Event):
             raise TypeError(f"the handler returned an event ({returned.type!r}); send it with ctx.send(event)")
-        return Effects(events=events, outputs=outputs)
+        sent = context.sent()
+        return Effects(events=sent.events, outputs=sent.outputs, payloads=sent.payloads, state=sent.state)
+
+    def _state(self, task: Task) -> State:
+        assert task.record_key is not None, "the context asks for none without a key"
+        return State(self.name, task.record_key, task.state, self._max_state_bytes)
 
     async def _call(self, arguments: tuple[Any, ...]) -> Any:
         try:
