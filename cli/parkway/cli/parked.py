@@ -54,8 +54,10 @@ def list_parked(
     namespace: Namespace = None,
     kafka: KafkaSettings = None,
 ) -> None:
-    """List what is parked, the oldest first. Kinds: request; cancellation (of a request that has not come yet); step
-    (the result of a `ctx.step`, under the id of the event that is being handled).
+    """List what is parked, the oldest first.
+
+    Kinds: request; cancellation (of a request that has not come yet); step (the result of a `ctx.step`, under the id of
+    the event that is being handled).
 
     AGE is the time since the last round.
 

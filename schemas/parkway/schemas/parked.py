@@ -147,7 +147,7 @@ class ParkedKind(Enum):
     REQUEST = ""
     CANCELLED_ID = ":cancel"  # a ParkedCancellation; the subject is the request id
     CANCELLED_TOKEN = ":cancel-token"  # noqa: S105  the subject is the secret of the token
-    STEP = ":step"  # a ParkedStep; the subject is `<offset in the action's topic>/<name of the step>`
+    STEP = ":step"  # a ParkedStep; the subject is `<partition>/<offset in the action's topic>/<name of the step>`
 
 
 class ParkedKey(NamedTuple):
@@ -181,14 +181,15 @@ def split_parked_key(key: bytes) -> ParkedKey:
     return ParkedKey(subject, action, kind)
 
 
-def step_key(offset: int, name: str, action: str) -> bytes:
-    """The record key of a step: `<offset>/<name>/<action>:step`."""
-    return parked_key(f"{offset}/{name}", action, ParkedKind.STEP)
+def step_key(partition: int, offset: int, name: str, action: str) -> bytes:
+    """The record key of a step: `<partition>/<offset>/<name>/<action>:step`."""
+    return parked_key(f"{partition}/{offset}/{name}", action, ParkedKind.STEP)
 
 
 def split_step_subject(subject: str) -> tuple[int, str]:
     """Offset and name of a step, from the subject of its key. Raises ParkedError."""
-    offset, slash, name = subject.partition("/")
-    if not (slash and name and offset.isascii() and offset.isdigit() and len(offset) < 20):
-        raise ParkedError(f"parked step {subject[:60]!r}: expected <offset>/<name>")
+    _, _, rest = subject.partition("/")
+    offset, _, name = rest.partition("/")
+    if not (name and offset.isascii() and offset.isdigit() and len(offset) < 20):
+        raise ParkedError(f"parked step {subject[:60]!r}: expected <partition>/<offset>/<name>")
     return int(offset), name

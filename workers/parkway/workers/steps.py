@@ -86,12 +86,12 @@ class Steps:
         """Between epochs nothing is written: the work waits for its adoption, or is cancelled."""
         assignment, work = self._current(), recording.work
         if assignment is not None and assignment.epoch is work.epoch:
-            key = step_key(work.record.offset, recording.name, self._action)
+            key = step_key(work.partition, work.record.offset, recording.name, self._action)
             record = self._builder.parked(work.partition, key, recording.step.to_json())
             self._add(Result(work.epoch, work.partition, None, records=[record], recording=recording))
 
     def _tombstone(self, partition: Partition, offset: int, name: str) -> Record:
-        return self._builder.parked(partition.number, step_key(offset, name, self._action), None)
+        return self._builder.parked(partition.number, step_key(partition.number, offset, name, self._action), None)
 
 
 class AttemptLog:
