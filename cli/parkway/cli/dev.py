@@ -17,6 +17,7 @@ from parkway.agents.load import load_agent
 from parkway.cli.options import AgentSource, KafkaSettings, Namespace, make_settings
 from parkway.cli.tail import ends_of_outputs, tail_outputs
 from parkway.runtime.clients import admin_client
+from parkway.runtime.foreign_topics import create_foreign
 from parkway.runtime.logs import configure_logs, get_logger
 from parkway.runtime.settings import Settings, SettingsError
 from parkway.runtime.topology import apply_topics
@@ -72,7 +73,7 @@ def run(
         settings = settings.model_copy(update={"bootstrap_servers": broker.bootstrap_servers})
         plan_file = Path(folder) / "plan.json"
         plan_file.write_bytes(plan.to_json())
-        ends = _make_topics(settings, plan, partitions)
+        ends = _make_topics(settings, plan, partitions, foreign=not given)
         _say_ready(settings, agent, "yours, from PARKWAY_BOOTSTRAP_SERVERS" if given else "started here")
         tail = threading.Thread(target=tail_outputs, args=(settings, ends, stop), daemon=True)
         tail.start()
@@ -85,15 +86,20 @@ def run(
         tail.join()
 
 
-def _make_topics(settings: Settings, plan: Plan, partitions: int | None) -> dict[tuple[str, int], int]:
-    """Create what is missing; returns where outputs and dead letters end now.
+def _make_topics(
+    settings: Settings, plan: Plan, partitions: int | None, *, foreign: bool
+) -> dict[tuple[str, int], int]:
+    """Create what is missing, with `foreign` what sources and sinks name, too. Gives where outputs and dead letters end.
 
     The admin client does not leave this function: destroyed after its broker it can hang for ever.
     """
     admin = admin_client(settings, f"{settings.namespace}.dev")
     if partitions is None and settings.topics.requests not in admin.list_topics(timeout=10.0).topics:
         partitions = _PARTITIONS
-    apply_topics(admin, settings.bootstrap_servers, settings.topics, plan, partitions)
+    applied = apply_topics(admin, settings.bootstrap_servers, settings.topics, plan, partitions)
+    if foreign:
+        for name in create_foreign(admin, settings.bootstrap_servers, settings.topics, plan, applied.partitions):
+            typer.echo(f"created {name}, of a Source or Sink; on a Kafka that is not mine you create it")
     return ends_of_outputs(admin, settings)
 
 

@@ -20,6 +20,7 @@ from parkway.cli.options import (
 )
 from parkway.runtime import tracing
 from parkway.runtime.clients import admin_client
+from parkway.runtime.foreign_topics import check_sinks
 from parkway.runtime.garbage import calm_collector
 from parkway.runtime.instance import take_instance
 from parkway.runtime.logs import configure_logs, get_logger
@@ -27,7 +28,7 @@ from parkway.runtime.plan_log import read_plans
 from parkway.runtime.plan_mark import plans_in_force
 from parkway.runtime.settings import Settings
 from parkway.runtime.telemetry import start_telemetry
-from parkway.runtime.topology import check_sinks, check_topics
+from parkway.runtime.topology import check_topics
 from parkway.schemas.errors import ParkwayError
 from parkway.schemas.plan import Plan
 from parkway.workers.process import chosen_actions, run_worker

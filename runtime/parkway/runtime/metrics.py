@@ -109,6 +109,16 @@ PARKED_BYTES = Gauge(
     "Bytes of those parked records, in memory or on disk. Grows: long conversations; see PARKWAY_MAX_PARKED_BYTES",
     ["action"],
 )
+STATE_KEYS = Gauge(
+    "parkway_worker_state_keys",
+    "Record keys with `ctx.state`. Grows for ever: clear the state of keys that are done with",
+    ["action"],
+)
+STATE_BYTES = Gauge(
+    "parkway_worker_state_bytes",
+    "Bytes of that state, in memory. Grows: see PARKWAY_MAX_STATE_BYTES",
+    ["action"],
+)
 HANDLED = Counter(
     "parkway_worker_handled",
     "Handlers that ended, by outcome (done, parked, again, expired, failed). `failed` grows: read the log and the DLQ",

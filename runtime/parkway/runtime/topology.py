@@ -131,22 +131,6 @@ def _check_source(topic: str, topics: Topics, existing: Mapping[str, TopicMetada
         )
 
 
-def check_sinks(admin: AdminClient, bootstrap: str, topics: Topics, plan: Plan) -> None:
-    """Are the topics there that workers of this plan write to? Raises TopologyError that says the way out."""
-    existing = cluster(admin, bootstrap).topics if plan.sinks else {}
-    for sink in plan.sinks:
-        if topics.is_ours(sink.topic):
-            raise TopologyError(
-                f"sink topic {sink.topic} is one of Parkway's own: a Sink writes a topic of somebody else's; "
-                "outputs go to outputs without `to=`, events to actions with ctx.send"
-            )
-        if sink.topic not in existing:
-            raise TopologyError(
-                f"missing sink topic {sink.topic}: it is yours, so Parkway does not create it; create it "
-                f"(kafka-topics --create --topic {sink.topic}), or take its Sink off the agent"
-            )
-
-
 def apply_topics(admin: AdminClient, bootstrap: str, topics: Topics, plan: Plan, partitions: int | None) -> Applied:
     """Create what is missing; say what differs. Without `partitions`: the count of `requests`, or 12.
 
@@ -165,7 +149,8 @@ def apply_topics(admin: AdminClient, bootstrap: str, topics: Topics, plan: Plan,
     specs = wanted_topics(topics, plan)
     missing = [spec for spec in specs if spec.name not in existing]
     _create(admin, missing, count, replication)
-    _wait_until_led(admin, bootstrap, missing, count)
+    wait_until_led(admin, bootstrap, [spec.name for spec in missing if spec.partitions is None], count)
+    wait_until_led(admin, bootstrap, [spec.name for spec in missing if spec.partitions == 1], 1)
     present = [spec for spec in specs if spec.name in existing]
     differences = _other_counts(existing, present, count)
     differences += _other_configs(admin, present)
@@ -232,12 +217,12 @@ def _create(admin: AdminClient, specs: Iterable[TopicSpec], partitions: int, rep
                 raise TopologyError(f"topic {name} cannot be created: {failure.args[0].str()}") from None
 
 
-def _wait_until_led(admin: AdminClient, bootstrap: str, specs: list[TopicSpec], partitions: int) -> None:
-    """Brokers learn of a new topic a little later: the next command must not find it missing."""
+def wait_until_led(admin: AdminClient, bootstrap: str, names: list[str], partitions: int) -> None:
+    """Brokers learn of a new topic a little later: the next command must not find it missing. Raises TopologyError."""
     give_up = time.monotonic() + _VISIBLE_SECONDS
-    while specs:
+    while names:
         known = cluster(admin, bootstrap).topics
-        if all(_is_led(known.get(spec.name), spec.partitions or partitions) for spec in specs):
+        if all(_is_led(known.get(name), partitions) for name in names):
             return
         if time.monotonic() > give_up:
             raise TopologyError(f"new topics have no leaders after {_VISIBLE_SECONDS:g} s: look at the brokers")

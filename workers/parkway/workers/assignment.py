@@ -166,6 +166,14 @@ class Assignment:
         """What those requests take, in memory or on disk. From any thread."""
         return sum(partition.parked.bytes() for partition in self.partitions.values())
 
+    def state_keys(self) -> int:
+        """Record keys that something is remembered of. From any thread."""
+        return sum(len(partition.state) for partition in self.partitions.values())
+
+    def state_bytes(self) -> int:
+        """What that takes in memory. From any thread."""
+        return sum(partition.state.value_bytes for partition in self.partitions.values())
+
     def oldest_age(self) -> float:
         """Seconds since the oldest record in hand was written; 0 when there is none. From any thread."""
         oldest = min((at for one in self.partitions.values() if (at := one.oldest())), default=None)

@@ -43,6 +43,8 @@ class Vitals:
         metrics.DEATHS.labels(name).set_function(lambda: one.deaths() if (one := current()) else 0)
         metrics.PARKED.labels(name).set_function(lambda: one.parked() if (one := current()) else 0)
         metrics.PARKED_BYTES.labels(name).set_function(lambda: one.parked_bytes() if (one := current()) else 0)
+        metrics.STATE_KEYS.labels(name).set_function(lambda: one.state_keys() if (one := current()) else 0)
+        metrics.STATE_BYTES.labels(name).set_function(lambda: one.state_bytes() if (one := current()) else 0)
         metrics.OLDEST_SECONDS.labels(name).set_function(lambda: one.oldest_age() if (one := current()) else 0)
 
     def register(self, health: Health) -> None:
