@@ -225,6 +225,11 @@ class Process:
     async def revoke(self) -> None:
         await self.worker.revoked(lost=False)
 
+    def held_steps(self) -> int:
+        """Steps in memory as committed."""
+        assert self.worker._assignment is not None
+        return len(self.worker._assignment.partitions[0].steps)
+
     def kill(self) -> None:
         """Its memory is gone, and what it would still write is fenced."""
         self._world.generation += 1
