@@ -52,9 +52,11 @@ class RegistryServer:
         if method == "GET" and steps[0] == "subjects" and steps[1] not in self.subjects:
             return 404, {"error_code": 40401, "message": "Subject not found"}
         if method == "GET" and steps[0] == "subjects":
-            schema_id = self.subjects[steps[1]][int(steps[3]) - 1]
+            known = self.subjects[steps[1]]
+            version = len(known) if steps[3] == "latest" else int(steps[3])
+            schema_id = known[version - 1]
             schema = self.schemas[schema_id]
-            answer = {"subject": steps[1], "version": int(steps[3]), "id": schema_id, "schema": schema}
+            answer = {"subject": steps[1], "version": version, "id": schema_id, "schema": schema}
             return 200, {**answer, "references": self.references.get(schema, [])}
         if method == "POST" and steps[0] == "subjects":
             subject, register = steps[1], steps[2:] == ["versions"]

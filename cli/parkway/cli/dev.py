@@ -89,7 +89,7 @@ def run(
 def _make_topics(
     settings: Settings, plan: Plan, partitions: int | None, *, foreign: bool
 ) -> dict[tuple[str, int], int]:
-    """Create what is missing, with `foreign` what sources and sinks name, too. Gives where outputs and dead letters end.
+    """Create what is missing, with `foreign` also what sources and sinks name; returns where outputs end now.
 
     The admin client does not leave this function: destroyed after its broker it can hang for ever.
     """

@@ -49,8 +49,8 @@ async def test_exactly_once(seed: int) -> None:
         await owner.assign()
     here.trouble = 0.0
     async with asyncio.timeout(30):
-        while not here.all_done() or owner.held_steps():
-            await asyncio.sleep(0.01)  # noqa: ASYNC110  a test's wait
+        while not here.all_done() or owner.held_steps():  # noqa: ASYNC110  a test's wait
+            await asyncio.sleep(0.01)
     fails = [one for one in here.inputs if one.fails == 3]
     seen = defaultdict(list)
     for key, output in here.outputs():
