@@ -16,7 +16,7 @@ from parkway.agents.load import load_agent
 from parkway.cli.options import AgentSource, Bootstrap, KafkaSettings, Namespace, make_settings, read_plan
 from parkway.cli.plan_change import check_drops, compile_triggers, dropped_actions, losses, marks, plan_in_force
 from parkway.router.cel.lint import lint
-from parkway.router.plan_diff import diff, source_line
+from parkway.router.plan_diff import diff, sink_line, source_line
 from parkway.runtime.clients import admin_client
 from parkway.runtime.plan_log import Published, publish_plan, read_plans
 from parkway.runtime.settings import Settings
@@ -154,6 +154,8 @@ def _show_plan(plan: Plan) -> None:
     typer.echo(f"accepts  {', '.join(plan.accepts)}")
     for source in plan.sources:
         typer.echo(f"source   {source_line(source)}")
+    for sink in plan.sinks:
+        typer.echo(f"sink     {sink_line(sink)}")
     typer.echo(f"policies on_trigger_error {plan.on_trigger_error}, hop_limit {plan.hop_limit}")
 
 

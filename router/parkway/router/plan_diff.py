@@ -1,13 +1,13 @@
-"""What one plan changes against another: actions, triggers, accepted types, sources, policies."""
+"""What one plan changes against another: actions, triggers, accepted types, sources, sinks, policies."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from parkway.schemas.plan import ActionPlan, Plan, SourcePlan
+from parkway.schemas.plan import ActionPlan, Plan, SinkPlan, SourcePlan
 
 # What is told apart member by member, or is no part of what a router does.
-_TOLD_APART: Final = frozenset({"v", "agent", "build", "actions", "accepts", "sources"})
+_TOLD_APART: Final = frozenset({"v", "agent", "build", "actions", "accepts", "sources", "sinks"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +32,7 @@ class ActionChange:
     triggers: Changes
     resumed_by: Changes
     answers: Changes
+    keeps: Changes = field(default_factory=Changes)  # state, steps
     retired: bool | None = None
 
     def to_json(self) -> dict[str, Any]:
@@ -41,6 +42,7 @@ class ActionChange:
                 ("triggers", self.triggers),
                 ("resumed_by", self.resumed_by),
                 ("answers", self.answers),
+                ("keeps", self.keeps),
             )
             if changes
         }
@@ -55,11 +57,13 @@ class PlanDiff:
     changed: tuple[ActionChange, ...]
     accepts: Changes
     sources: Changes
+    sinks: Changes = field(default_factory=Changes)
     policies: dict[str, tuple[Any, Any]] = field(default_factory=dict)  # name -> before, after
     reordered: bool = False  # the same actions or triggers in another order
 
     def __bool__(self) -> bool:
-        return bool(self.actions or self.changed or self.accepts or self.sources or self.policies or self.reordered)
+        lists = (self.actions, self.changed, self.accepts, self.sources, self.sinks, self.policies)
+        return any(lists) or self.reordered
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -67,6 +71,7 @@ class PlanDiff:
             "actions": {**self.actions.to_json(), "changed": [each.to_json() for each in self.changed]},
             "accepts": self.accepts.to_json(),
             "sources": self.sources.to_json(),
+            "sinks": self.sinks.to_json(),
             "policies": {name: {"from": old, "to": new} for name, (old, new) in self.policies.items()},
             "reordered": self.reordered,
         }
@@ -81,8 +86,10 @@ class PlanDiff:
             yield from _lines(f"action {each.name}: trigger", each.triggers)
             yield from _lines(f"action {each.name}: resumed by", each.resumed_by)
             yield from _lines(f"action {each.name}: answers", each.answers)
+            yield from _lines(f"action {each.name}: keeps", each.keeps)
         yield from _lines("accepts", self.accepts)
         yield from _lines("source", self.sources)
+        yield from _lines("sink", self.sinks)
         for name, (old, new) in self.policies.items():
             yield f"~ {name}: {_shown(old)} -> {_shown(new)}"
         if self.reordered:
@@ -99,16 +106,26 @@ def diff(old: Plan | None, new: Plan) -> PlanDiff:
         changed=tuple(each for each in changed if each is not None),
         accepts=_changes(old.accepts if old is not None else (), new.accepts),
         sources=_changes(map(source_line, old.sources if old is not None else ()), map(source_line, new.sources)),
+        sinks=_changes(map(sink_line, old.sinks if old is not None else ()), map(sink_line, new.sinks)),
         policies={} if old is None else _policies(old, new),
     )
     if old is None or found or old.with_build().build == new.with_build().build:
         return found
-    return PlanDiff(found.actions, found.changed, found.accepts, found.sources, found.policies, reordered=True)
+    return replace(found, reordered=True)
 
 
 def source_line(source: SourcePlan) -> str:
     """A source in a few words: `shop.orders (avro, order)`."""
     return f"{source.topic} ({source.format}{f', {source.type}' if source.type else ''})"
+
+
+def sink_line(sink: SinkPlan) -> str:
+    """A sink in a few words: `shop.done (json)`."""
+    return f"{sink.topic} ({sink.format})"
+
+
+def _kept(action: ActionPlan) -> list[str]:
+    return [name for name, keeps in (("state", action.keeps_state), ("steps", action.keeps_steps)) if keeps]
 
 
 def _action(old: ActionPlan, new: ActionPlan) -> ActionChange | None:
@@ -117,9 +134,11 @@ def _action(old: ActionPlan, new: ActionPlan) -> ActionChange | None:
         _changes(old.triggers, new.triggers),
         _changes(old.resumed_by, new.resumed_by),
         _changes(old.answers, new.answers),
+        _changes(_kept(old), _kept(new)),
         None if old.retired == new.retired else new.retired,
     )
-    return change if change.triggers or change.resumed_by or change.answers or change.retired is not None else None
+    lists = (change.triggers, change.resumed_by, change.answers, change.keeps)
+    return change if any(lists) or change.retired is not None else None
 
 
 def _changes(old: Iterable[str], new: Iterable[str]) -> Changes:

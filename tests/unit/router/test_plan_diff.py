@@ -5,7 +5,7 @@ import pytest
 from parkway.router.plan_diff import diff
 from parkway.router.routing import Routing
 from parkway.runtime.records import Incoming
-from parkway.schemas.plan import ActionPlan, Plan, PlanError, SourcePlan
+from parkway.schemas.plan import ActionPlan, Plan, PlanError, SinkPlan, SourcePlan
 from parkway.schemas.topics import Topics
 
 CHAT = ActionPlan(
@@ -35,6 +35,11 @@ def test_the_same_plan_differs_in_nothing():
     ("changes", "said"),
     [
         ({"actions": (SHIP,)}, ["- action chat"]),
+        (
+            {"actions": (SHIP.model_copy(update={"keeps_state": True, "keeps_steps": True}), CHAT)},
+            ["+ action ship: keeps state", "+ action ship: keeps steps"],
+        ),
+        ({"sinks": (SinkPlan(topic="done"),)}, ["+ sink done (json)"]),
         ({"actions": (SHIP, CHAT, ActionPlan(name="new", triggers=("x",)))}, ["+ action new"]),
         (
             {"actions": (SHIP.model_copy(update={"triggers": ("order", "amount > 2")}), CHAT)},
