@@ -25,6 +25,7 @@ from parkway.schemas.events import ChatMessage, Document, FunctionCall, ToolCall
 from parkway.schemas.journal import JournalRecord
 from parkway.schemas.limits import Limits
 from parkway.schemas.parked import Origin, ParkedCancellation, ParkedRecord, ParkedStep
+from parkway.schemas.replayed import ReplayMarker
 from parkway.schemas.state import StateRecord
 from parkway.schemas.topics import Topics
 from parkway.schemas.wire_model import members_of
@@ -54,7 +55,7 @@ def objects() -> str:
 
 
 def record_tables() -> str:
-    models = (ParkedRecord, Origin, ParkedCancellation, ParkedStep, StateRecord, JournalRecord)
+    models = (ParkedRecord, Origin, ParkedCancellation, ParkedStep, StateRecord, JournalRecord, ReplayMarker)
     return "\n\n".join(_object(model) for model in models)
 
 

@@ -26,6 +26,7 @@ _COMMANDS: Final = {
     "trigger": "parkway.cli.trigger",
     "requests": "parkway.cli.requests",
     "parked": "parkway.cli.parked",
+    "dlq": "parkway.cli.dlq",
 }
 
 

@@ -50,7 +50,7 @@ def parked_messages(admin: AdminClient, settings: Settings) -> Iterator[ParkedMe
     """
     topic = settings.topics.parked
     places = [(topic, number) for number in partitions_of(admin, settings, topic)]
-    begins = _answer(topic, lambda: log_beginnings(admin, places))
+    begins = answered(topic, lambda: log_beginnings(admin, places))
     ends = ends_of(admin, places)
     for message in read_up_to(settings, f"{settings.namespace}.parked", begins, ends, _READ_SECONDS):
         raw, partition, offset = message.key() or b"", message.partition(), message.offset()
@@ -65,10 +65,10 @@ def parked_messages(admin: AdminClient, settings: Settings) -> Iterator[ParkedMe
 
 def ends_of(admin: AdminClient, places: list[Place]) -> dict[Place, int]:
     """(topic, partition) -> where it ends now. Raises LogReadError when no broker answers."""
-    return _answer(places[0][0], lambda: high_watermarks(admin, places))
+    return answered(places[0][0], lambda: high_watermarks(admin, places))
 
 
-def _answer(topic: str, ask: Callable[[], Answer | None]) -> Answer:
+def answered(topic: str, ask: Callable[[], Answer | None]) -> Answer:
     give_up = time.monotonic() + _ASK_SECONDS
     while time.monotonic() < give_up:
         answer = ask()

@@ -27,7 +27,8 @@ class InFlight:
         self._partitions: Counter[int] = Counter()
 
     def __len__(self) -> int:
-        return len(self._placed) + sum(map(len, self._undelivered.values()))
+        with self._lock:
+            return len(self._placed) + sum(map(len, self._undelivered.values()))
 
     def add(self, waiter: Waiter) -> None:
         """It is about to be produced."""

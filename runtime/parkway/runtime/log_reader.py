@@ -29,17 +29,17 @@ def read_up_to(
 ) -> Iterator[Message]:
     """The committed records in [begin, end) of each partition of `begins`, those of a partition in order.
 
-    Waits for open transactions. Raises LogReadError when it takes longer than `seconds`, or may not be read.
+    Waits for open transactions. Raises LogReadError when nothing comes for `seconds`, or may not be read.
     """
     left = {place: ends[place] for place, begin in begins.items() if begin < ends[place]}
     if not left:
         return
-    give_up = time.monotonic() + seconds
+    came = time.monotonic()
     consumer = manual_consumer(settings, client_id, **{"enable.partition.eof": True, "fetch.wait.max.ms": 10})
     try:
         consumer.assign([TopicPartition(topic, partition, begins[topic, partition]) for topic, partition in left])
         while left:
-            if time.monotonic() > give_up:
+            if time.monotonic() - came > seconds:
                 (topic, partition), end = next(iter(left.items()))
                 raise LogReadError(
                     f"{topic} partition {partition} cannot be read up to offset {end} within {seconds:g} s: "
@@ -47,6 +47,7 @@ def read_up_to(
                 )
             for message in consumer.consume(_BATCH, _PAUSE):
                 yield from _within(message, left)
+                came = time.monotonic()
             for one in consumer.position([TopicPartition(*place) for place in left]):
                 if one.offset >= left[one.topic, one.partition]:
                     del left[one.topic, one.partition]

@@ -9,7 +9,8 @@
   librdkafka 2.16 holds them back, a minute in our probe).
 - An abort purges what is queued when it is called. A record behind a refused one that comes back into the queue later
   (its own answer was on its way) would be waited for until it times out; the abort is repeated, and purges it.
-- There is no transaction without offsets: without them it would not be fenced by the group.
+- There is no transaction without offsets: without them it would not be fenced by the group. (`publish` is for what has
+  no group and is fenced by its transactional id alone: one id for the whole namespace, state read after every `open`.)
 
 Not thread safe: one thread at a time calls an object of this class.
 """
@@ -112,9 +113,26 @@ class TransactionalProducer:
         Raises AbortedError (RecordRefusedError, GroupFencedError) or FatalTransactionError.
         """
         assert offsets, "a transaction without offsets is not fenced"
-        if self._producer is None or self._repeated:
+        if self.needs_open:
             metrics.RECOVERIES.labels(self._id).inc()
             self.open()
+        self._transact(records, offsets, group_metadata)
+
+    def publish(self, records: Sequence[Record]) -> None:
+        """One transaction of `records` without offsets: only its transactional id fences it.
+
+        So it never opens itself: when `needs_open`, the caller does, and looks at what another owner of the id may have
+        done. Raises as `commit`.
+        """
+        assert not self.needs_open
+        self._transact(records, (), None)
+
+    @property
+    def needs_open(self) -> bool:
+        """Must it be made (anew) before its next transaction?"""
+        return self._producer is None or self._repeated
+
+    def _transact(self, records: Sequence[Record], offsets: Sequence[TopicPartition], group_metadata: Any) -> None:
         producer = self._producer
         assert producer is not None
         self._refused.clear()
@@ -123,9 +141,10 @@ class TransactionalProducer:
             self._check_topics(producer, records)
             producer.begin_transaction()
             self._produce(producer, records)
-            self._until_resolved(
-                "send_offsets", producer.send_offsets_to_transaction, list(offsets), group_metadata, _CALL
-            )
+            if offsets:
+                self._until_resolved(
+                    "send_offsets", producer.send_offsets_to_transaction, list(offsets), group_metadata, _CALL
+                )
             self._until_resolved("commit", producer.commit_transaction, _CALL)
         except KafkaException as failure:
             self._abort_after(producer, failure)

@@ -56,3 +56,4 @@ class DlqReason(StrEnum):
     DEADLINE_EXCEEDED = "deadline_exceeded"  # a user action was not finished by its deadline
     POISON = "poison"  # the process died while it ran this record and nothing else
     PARKED_UNREADABLE = "parked_unreadable"  # a parked record that this version cannot decode
+    REPLAYED = "replayed"  # no dead record: says which records of its partition were put back (`parkway dlq replay`)

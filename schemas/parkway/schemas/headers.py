@@ -24,6 +24,7 @@ ORIGIN: Final = "parkway-origin"  # topic/partition/offset of a record in the DL
 ATTEMPT: Final = "parkway-attempt"  # how often it was tried, decimal
 ERROR_TYPE: Final = "parkway-error-type"  # why a record is in the DLQ, one word
 ERROR_MESSAGE: Final = "parkway-error-message"  # the same for people
+REPLAYS: Final = "parkway-replays"  # how often it was put back from the DLQ, decimal
 ERROR_TRACEBACK: Final = "parkway-error-traceback"  # the end of the handler's traceback, only with capture_content
 
 JSON_CONTENT: Final = b"application/vnd.parkway.event+json"
@@ -31,7 +32,9 @@ AVRO_CONTENT: Final = b"application/vnd.parkway.event+avro"
 CLOUDEVENTS_CONTENT: Final = b"application/cloudevents+json"
 
 # Kept from a record of `requests`; everything else with our prefix is made from the body or removed.
-KEPT_FROM_OUTSIDE: Final = frozenset({TRACEPARENT, TRACESTATE, DEADLINE, REPLY_TO, SUBJECT, TENANT, CANCEL_SECRET})
+KEPT_FROM_OUTSIDE: Final = frozenset(
+    {TRACEPARENT, TRACESTATE, DEADLINE, REPLY_TO, SUBJECT, TENANT, CANCEL_SECRET, REPLAYS}
+)
 # Copied from a record to everything that it causes.
 COPIED_ON_EVERY_HOP: Final = frozenset({TRACEPARENT, TRACESTATE, SUBJECT, TENANT, ROOT, ROOT_ID, PARENT})
 

@@ -13,6 +13,7 @@ from pydantic import BaseModel
 from parkway.schemas.journal import JournalRecord
 from parkway.schemas.parked import ParkedCancellation, ParkedRecord, ParkedStep
 from parkway.schemas.plan import Plan
+from parkway.schemas.replayed import ReplayMarker
 from parkway.schemas.state import StateRecord
 from parkway.schemas.versions import version_of
 
@@ -23,6 +24,7 @@ _MODELS: Final[dict[str, type[BaseModel]]] = {
     "state": StateRecord,
     "journal": JournalRecord,
     "plan": Plan,
+    "replay_marker": ReplayMarker,
 }
 
 

@@ -11,6 +11,7 @@ from parkway.schemas.journal import JournalError, JournalRecord
 from parkway.schemas.json_schemas import json_schemas, write_to
 from parkway.schemas.parked import ParkedCancellation, ParkedError, ParkedRecord, ParkedStep
 from parkway.schemas.plan import Plan, PlanError
+from parkway.schemas.replayed import ReplayMarker, ReplayMarkerError
 from parkway.schemas.state import StateError, StateRecord
 from parkway.schemas.versions import RecordError, read_versioned
 
@@ -22,6 +23,7 @@ MODELS = {
     "state": StateRecord,
     "journal": JournalRecord,
     "plan": Plan,
+    "replay_marker": ReplayMarker,
 }
 ERRORS = {
     "parked": ParkedError,
@@ -30,6 +32,7 @@ ERRORS = {
     "state": StateError,
     "journal": JournalError,
     "plan": PlanError,
+    "replay_marker": ReplayMarkerError,
 }
 
 kinds = pytest.mark.parametrize("kind", MODELS)
@@ -74,7 +77,7 @@ def test_record_of_version_1_is_read_and_written_equal(kind):
         ({"v": 2}, "v: this version reads 1, got 2"),
         ({"v": 0}, "v: this version reads 1, got 0"),
         ({"v": "1"}, "v: "),
-        ({"build": 7}, "build: Input should be a valid string"),
+        ({"build": 7, "replayed": []}, "build: Input should be a valid string|replayed: Tuple should have at least 1"),
     ],
 )
 def test_record_that_cannot_be_read_is_named(kind, change, message):
