@@ -10,6 +10,7 @@ from parkway.agents.context import Context
 from parkway.agents.decision_model import DecisionLimits, DecisionModel
 from parkway.agents.decision_table import DecisionTable
 from parkway.agents.errors import AgentError, ContextError, ToolArgumentsError
+from parkway.agents.hashing_embedder import HashingEmbedder
 from parkway.agents.load import load_agent
 from parkway.agents.model_router import ModelRouter
 from parkway.agents.prompt import Prompt
@@ -21,7 +22,9 @@ from parkway.agents.sink import Sink
 from parkway.agents.source import Source
 from parkway.agents.state import State
 from parkway.agents.step import StepError
+from parkway.agents.stores import DocumentStore, Filter, PgVector, Qdrant, SqliteVec, StoreError
 from parkway.agents.tool import Tool, tool
+from parkway.agents.vector_store import VectorStore
 from parkway.schemas.decision_answers import AnswerError, ChoiceAnswer, NoulAnswer, ScoreAnswer
 from parkway.schemas.decision_events import DecisionFailedError
 from parkway.schemas.decision_questions import Choice, Noul, Question, QuestionError, Score
@@ -37,6 +40,7 @@ from parkway.schemas.events import (
     ContextRetrievalResponseEvent,
     DecisionRequestEvent,
     DecisionResponseEvent,
+    Document,
     Event,
     EventError,
     InputEvent,
@@ -74,17 +78,23 @@ __all__ = [
     "DecisionResponseEvent",
     "DecisionTable",
     "Definition",
+    "Document",
+    "DocumentStore",
     "Event",
     "EventError",
     "EventType",
+    "Filter",
     "FunctionCall",
+    "HashingEmbedder",
     "InputEvent",
     "ModelRouter",
     "ModelSource",
     "Noul",
     "NoulAnswer",
     "OutputEvent",
+    "PgVector",
     "Prompt",
+    "Qdrant",
     "Question",
     "QuestionError",
     "RateLimit",
@@ -95,9 +105,11 @@ __all__ = [
     "ScoreAnswer",
     "Sink",
     "Source",
+    "SqliteVec",
     "State",
     "StateError",
     "StepError",
+    "StoreError",
     "Tool",
     "ToolArgumentsError",
     "ToolCall",
@@ -105,6 +117,7 @@ __all__ = [
     "ToolResponseEvent",
     "ToolResult",
     "UsageLimits",
+    "VectorStore",
     "action",
     "build_plan",
     "definition_of",

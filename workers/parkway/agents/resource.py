@@ -7,3 +7,6 @@ class Resource:
     A resource describes: it holds no connection and reads no secret until a worker opens it, so that a plan can be
     built anywhere.
     """
+
+    async def close(self) -> None:
+        """Close what this process has opened of it. Called when a worker ends; does nothing by default."""

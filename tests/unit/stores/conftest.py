@@ -1,0 +1,5 @@
+"""The behaviour that all stores share asserts as tests do."""
+
+import pytest
+
+pytest.register_assert_rewrite("behaviour")
