@@ -132,7 +132,7 @@ HANDLER_SECONDS = Histogram(
 )
 ATTEMPTS_FAILED = Counter(
     "parkway_worker_attempts_failed",
-    "Attempts of user actions that raised, those that were tried again included. Grows: read the log",
+    "Attempts of user actions and retrievals that raised, also when tried again. Grows: read the log",
     ["action"],
 )
 ENDED = Counter(
@@ -186,7 +186,7 @@ RESTORE_SECONDS = Histogram(
     buckets=_LONG_SECONDS,
 )
 
-# -- models and tools, in workers
+# -- models, vector stores and tools, in workers
 
 MODEL_SECONDS = Histogram(
     "parkway_model_call_seconds",
@@ -213,5 +213,12 @@ TOOL_SECONDS = Histogram(
     "Seconds of one tool call, by outcome (ok, failed, timeout, bad_arguments). bad_arguments grows: describe the "
     "tool better. A tool that does not exist counts as tool `unknown`",
     ["tool", "outcome"],
+    buckets=_LONG_SECONDS,
+)
+RETRIEVAL_SECONDS = Histogram(
+    "parkway_retrieval_seconds",
+    "Seconds of one query of a vector store, its embedding included, by outcome (ok, empty, failed, "
+    "timeout, cancelled). `empty` grows: nothing is in the store, or nothing that its filter lets through",
+    ["store", "outcome"],
     buckets=_LONG_SECONDS,
 )

@@ -53,7 +53,8 @@ class DlqReason(StrEnum):
     DUPLICATE_REQUEST_ID = "duplicate_request_id"  # another request under the id of one that is not finished
     BAD_REQUEST = "bad_request"  # attributes that the action cannot read, and no failed response exists
     ACTION_FAILED = "action_failed"  # the user's code raised, after its retries
-    DEADLINE_EXCEEDED = "deadline_exceeded"  # a user action was not finished by its deadline
+    RETRIEVAL_FAILED = "retrieval_failed"  # a vector store could not be queried, after its retries
+    DEADLINE_EXCEEDED = "deadline_exceeded"  # a user action or a retrieval was not finished by its deadline
     POISON = "poison"  # the process died while it ran this record and nothing else
     PARKED_UNREADABLE = "parked_unreadable"  # a parked record that this version cannot decode
     REPLAYED = "replayed"  # no dead record: says which records of its partition were put back (`parkway dlq replay`)

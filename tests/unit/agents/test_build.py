@@ -11,6 +11,8 @@ from parkway.agents import (
     DecisionTable,
     Event,
     EventType,
+    PgVector,
+    VectorStore,
     action,
     build_plan,
     definition_of,
@@ -211,3 +213,18 @@ def test_the_plan_survives_its_json_and_names_its_build():
     assert plan.build
     assert plan.build != plan_of("ticket", when="amount > 2").build
     assert plan.build == plan_of("ticket", when="amount > 1").build
+
+
+def test_retrieval_is_planned_only_where_there_is_a_vector_store() -> None:
+    class Plain(Agent):
+        assistant = ChatModel("test")
+
+    class Rag(Plain):
+        docs = VectorStore(PgVector("docs", dsn_env="SURELY_NOT_SET"), embedder="openai:text-embedding-3-small")
+
+    assert build_plan(Plain, "m:Plain").action("retrieval") is None
+    planned = build_plan(Rag, "m:Rag").action("retrieval")
+    assert planned is not None
+    assert planned.triggers == planned.answers == (EventType.ContextRetrievalRequestEvent,)
+    assert planned.resumed_by == ()
+    assert "SURELY_NOT_SET" not in build_plan(Rag, "m:Rag").to_json().decode()

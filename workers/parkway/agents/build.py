@@ -6,6 +6,7 @@ from parkway.agents.agent import Agent, Definition, definition_of
 from parkway.agents.decision_model import DecisionModel
 from parkway.agents.errors import AgentError
 from parkway.agents.triggers import accepted_types, planned_triggers
+from parkway.agents.vector_store import VectorStore
 from parkway.schemas.event_types import DEFAULT_ACCEPTS, EventType
 from parkway.schemas.plan import ActionPlan, Plan
 
@@ -67,6 +68,14 @@ def _built_in_actions(definition: Definition) -> list[ActionPlan]:
                 triggers=(EventType.ToolRequestEvent,),
                 resumed_by=(EventType.CancelRequestEvent,),  # it parks nothing, but what it runs can be cancelled
                 answers=(EventType.ToolRequestEvent,),
+            )
+        )
+    if definition.of(VectorStore):
+        actions.append(
+            ActionPlan(
+                name="retrieval",
+                triggers=(EventType.ContextRetrievalRequestEvent,),
+                answers=(EventType.ContextRetrievalRequestEvent,),
             )
         )
     if definition.of(DecisionModel):

@@ -31,7 +31,7 @@ class Embeddings:
     def __init__(self, source: EmbedderSource, settings: EmbeddingSettings | None, where: str) -> None:
         """`where` begins the errors. Raises AgentError for what is no source."""
         check_source(source, where)
-        self.label = _label(source)
+        self.label = label_of(source)
         self._source = source
         self._settings = settings
         self._where = where
@@ -67,7 +67,8 @@ def check_source(source: object, where: str) -> None:
         )
 
 
-def _label(source: EmbedderSource) -> str:
+def label_of(source: EmbedderSource) -> str:
+    """The model as `provider:model`, or the name of the function that makes it."""
     if isinstance(source, Embedder):
         source = source.model
     if isinstance(source, str):
@@ -89,5 +90,5 @@ def _make(source: EmbedderSource) -> Embedder | EmbeddingModel:
         return model
     made = source()
     if not isinstance(made, EmbeddingModel | Embedder):
-        raise TypeError(f"{_label(source)}() gave a {type(made).__name__}, not a pydantic-ai EmbeddingModel")
+        raise TypeError(f"{label_of(source)}() gave a {type(made).__name__}, not a pydantic-ai EmbeddingModel")
     return made

@@ -6,7 +6,7 @@ from typing import Literal, TypeAlias
 
 from pydantic_ai.embeddings import EmbeddingSettings
 
-from parkway.agents.embeddings import Embedded, EmbedderSource, Embeddings, check_source
+from parkway.agents.embeddings import Embedded, EmbedderSource, Embeddings, check_source, label_of
 from parkway.agents.errors import AgentError
 from parkway.agents.resource import Resource
 from parkway.agents.retry import Retry
@@ -59,6 +59,11 @@ class VectorStore(Resource):
 
     def __repr__(self) -> str:
         return f"VectorStore({_name(self.source)})"
+
+    @property
+    def embedder_label(self) -> str | None:
+        """The embedding model as metrics name it; None when there is none."""
+        return label_of(self.embedder) if self.embedder is not None else None
 
     def check(self) -> None:
         """Raise AgentError for what this process lacks to open it: a package, an environment variable."""

@@ -13,7 +13,7 @@ from confluent_kafka.admin import AdminClient
 from parkway.agents import threads
 from parkway.agents.agent import Agent, Definition, definition_of, running
 from parkway.agents.errors import AgentError, did_you_mean
-from parkway.agents.retry import ONE_ATTEMPT
+from parkway.agents.resource import Resource
 from parkway.agents.sink import Sinks
 from parkway.runtime.clients import admin_client, group_consumer, manual_consumer
 from parkway.runtime.codec import event_codec
@@ -28,7 +28,7 @@ from parkway.runtime.tracing import end_tracing
 from parkway.runtime.transactions import FatalTransactionError
 from parkway.schemas.errors import ParkwayError
 from parkway.schemas.plan import ActionPlan, Plan
-from parkway.workers.actions.factory import limiters_of, make_action
+from parkway.workers.actions.factory import limiters_of, make_action, retry_of
 from parkway.workers.committer import Committer
 from parkway.workers.completion import largest_span
 from parkway.workers.consumers import GroupConsumer, ResumeConsumer
@@ -72,6 +72,8 @@ async def run_worker(
     stores = Stores(settings, instance.name)
     try:
         one = agent() if isinstance(agent, type) else agent
+        for resource in definition.resources.values():
+            stack.push_async_callback(_close, resource)
         await stack.enter_async_context(running(one))
         admin = admin_client(settings, f"{settings.namespace}.worker.{instance.name}")
         sinks = await asyncio.to_thread(open_sinks, settings, definition)
@@ -116,6 +118,13 @@ async def run_worker(
     stores.remove()
     instance.release()
     _exit(0)  # not by way of the interpreter's end, which waits for sync handlers that still block
+
+
+async def _close(resource: Resource) -> None:
+    try:
+        await resource.close()
+    except Exception:  # the others are closed all the same
+        get_logger("worker").exception("resource_end_failed", resource=repr(resource))
 
 
 async def _drain(workers: Sequence[Worker], seconds: float) -> None:
@@ -218,7 +227,7 @@ async def _make_worker(
         ),
         order=options.order if options is not None else "unordered",
         concurrency=(options.concurrency if options is not None else None) or settings.concurrency,
-        retry=options.retry if options is not None else ONE_ATTEMPT,
+        retry=retry_of(planned, definition),
         slots=slots,
         governor=governor,
         limiters=list(limiters.values()),

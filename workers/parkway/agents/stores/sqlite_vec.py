@@ -186,7 +186,7 @@ class _Store(DocumentStore):
                 (_json(ids),),
             )
             deleted = connection.changes()
-        return deleted
+        return deleted  # noqa: RET504  inside, mypy takes the `with` for one that swallows errors
 
     def _exists(self, connection: "apsw.Connection") -> bool:
         return any(_rows(connection.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (self._table,))))
