@@ -23,6 +23,7 @@ _COMMANDS: Final = {
     "worker": "parkway.cli.worker",
     "dev": "parkway.cli.dev",
     "emit": "parkway.cli.emit",
+    "index": "parkway.cli.index",
     "trigger": "parkway.cli.trigger",
     "requests": "parkway.cli.requests",
     "parked": "parkway.cli.parked",

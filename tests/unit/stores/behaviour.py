@@ -104,6 +104,9 @@ class StoreBehaviour:
         assert await store.delete(["a"]) == 0
         assert [each.id for each in await store.query("routers", max_results=10)] == ["b"]
 
+    async def test_nothing_is_deleted_where_nothing_is(self, store: VectorStore) -> None:
+        assert await store.delete(["a"]) == 0
+
     async def test_another_process_finds_what_was_added(self, store: VectorStore, described: StoreDescription) -> None:
         await self.filled(store)
         await store.close()  # Qdrant's local folder is one process's at a time

@@ -122,7 +122,8 @@ class _Store(DocumentStore):
 
         statement = sql.SQL("DELETE FROM {table} WHERE id = ANY(%s)").format(table=self._table)
         async with self._connection() as connection:
-            await self._dimension(connection)
+            if await self._find_dimension(connection) is None:
+                return 0
             return (await connection.execute(statement, [list(ids)])).rowcount
 
     async def close(self) -> None:

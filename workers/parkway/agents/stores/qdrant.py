@@ -141,7 +141,8 @@ class _Store(DocumentStore):
         from qdrant_client import models  # noqa: PLC0415
 
         with self._turn:
-            self._dimension()
+            if not self._client.collection_exists(self._collection):
+                return 0
             there = self._client.retrieve(self._collection, [_point(each) for each in ids], with_payload=False)
             points: list[Any] = [point.id for point in there]
             if points:

@@ -82,6 +82,8 @@ class _Store(DocumentStore):
         await self._run(lambda connection: self._add(connection, documents), create=True)
 
     async def delete(self, ids: Sequence[str]) -> int:
+        if not self._path.exists():
+            return 0
         return await self._run(lambda connection: self._delete(connection, ids), create=False)
 
     async def close(self) -> None:
@@ -179,7 +181,7 @@ class _Store(DocumentStore):
 
     def _delete(self, connection: "apsw.Connection", ids: Sequence[str]) -> int:
         if not self._exists(connection):
-            raise not_there(self._where)
+            return 0
         with connection:
             connection.execute(
                 f'DELETE FROM "{self._table}" WHERE id IN (SELECT value FROM json_each(?))',  # noqa: S608
