@@ -119,6 +119,7 @@ async def _fill(
 
         try:
             await Indexer(store, cutting, counts, progress.console.print).run(files, read)
+            read(0)
         finally:
             await store.close()
 

@@ -88,8 +88,8 @@ class Settings(BaseSettings):
         return Topics(self.namespace)
 
 
-# Read elsewhere: the broker of `dev` and tests, and the model of the example.
-_OTHERS: Final = ("PARKWAY_BROKER", "PARKWAY_CACHE_DIR", "PARKWAY_MODEL")
+# Read elsewhere: the broker of `dev` and tests, and the models of the examples.
+_OTHERS: Final = ("PARKWAY_BROKER", "PARKWAY_CACHE_DIR", "PARKWAY_EMBEDDER", "PARKWAY_MODEL")
 
 
 def unknown_variables() -> dict[str, str | None]:
