@@ -1,3 +1,6 @@
+import re
+from pathlib import Path
+
 import pytest
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -16,6 +19,7 @@ from parkway.agents import (
     action,
     build_plan,
     definition_of,
+    load_agent,
     tool,
 )
 from parkway.schemas.event_types import DEFAULT_ACCEPTS
@@ -228,3 +232,12 @@ def test_retrieval_is_planned_only_where_there_is_a_vector_store() -> None:
     assert planned.triggers == planned.answers == (EventType.ContextRetrievalRequestEvent,)
     assert planned.resumed_by == ()
     assert "SURELY_NOT_SET" not in build_plan(Rag, "m:Rag").to_json().decode()
+
+
+def test_the_agent_of_the_guide_to_retrieval_loads(tmp_path, monkeypatch):
+    guide = (Path(__file__).parents[3] / "docs/agents/retrieval.md").read_text()
+    (code,) = re.findall(r"```python\n# rag\.py\n(.*?)```", guide, re.DOTALL)
+    (tmp_path / "guide_rag.py").write_text(code)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    plan = build_plan(load_agent("guide_rag:Rag"), "guide_rag:Rag")
+    assert [each.name for each in plan.actions] == ["search", "ask", "answer", "chat", "retrieval"]

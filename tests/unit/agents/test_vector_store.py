@@ -109,6 +109,15 @@ async def test_a_store_of_ones_own_may_be_read_only_and_without_embedder() -> No
     await store.close()
 
 
+async def test_a_store_whose_query_blocks_is_refused() -> None:
+    class Mine(DocumentStore):
+        def query(self, text: str, embedding: Any, **_: Any) -> Any:
+            return []
+
+    with pytest.raises(StoreError, match=r"Mine\.query: write async def query"):
+        await VectorStore(Mine).query("hello")
+
+
 async def test_the_hashing_embedder_knows_words_and_no_meanings() -> None:
     async def closeness(one: str, other: str) -> float:
         first, second = (await HashingEmbedder(256).embed([one, other], input_type="query")).embeddings

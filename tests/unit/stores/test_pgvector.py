@@ -48,6 +48,23 @@ async def test_a_server_that_was_away_is_found_again(server: Postgres, dsn: str)
     await store.close()
 
 
+async def test_a_table_that_was_made_anew_is_seen_after_one_error(dsn: str) -> None:
+    table = next(TABLES)
+    store = VectorStore(PgVector(table, dsn_env="DOCS_DSN"), embedder=HashingEmbedder(64))
+    await store.add([document("a")])
+    await store.query("routers")
+    other = VectorStore(PgVector(table, dsn_env="DOCS_DSN"), embedder=HashingEmbedder(32))
+    with psycopg.connect(dsn) as connection:
+        connection.execute(f"DROP TABLE {table}")
+    await other.add([document("a")])
+    with pytest.raises(psycopg.DataError, match="different vector dimensions"):
+        await store.query("routers")
+    with pytest.raises(StoreError, match="holds embeddings of 32 dimensions"):
+        await store.query("routers")
+    await store.close()
+    await other.close()
+
+
 async def test_a_table_of_another_kind_is_left_alone(dsn: str) -> None:
     with psycopg.connect(dsn) as connection:
         connection.execute("CREATE TABLE customers (id text)")

@@ -1,6 +1,7 @@
 """`VectorStore`: the resource that answers context retrieval requests."""
 
 import asyncio
+import inspect
 from collections.abc import Callable, Iterator, Sequence
 from typing import Literal, TypeAlias
 
@@ -173,6 +174,8 @@ class _Opened:
                 made = await run_in_thread(self._described.source)
                 if not isinstance(made, DocumentStore):
                     raise TypeError(f"{self._described!r}: made a {type(made).__name__}, not a DocumentStore")
+                if not inspect.iscoroutinefunction(made.query):
+                    raise StoreError(f"{type(made).__name__}.query: write async def query(...)")
                 self._store = made
             return self._store
 

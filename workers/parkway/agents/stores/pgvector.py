@@ -69,6 +69,7 @@ class _Store(DocumentStore):
         self._idle: list[AsyncConnection[Any]] = []
         self._room = asyncio.Semaphore(_CONNECTIONS)
         self._closed = False
+        self._held: int | None = None
 
     async def query(
         self, text: str, embedding: Sequence[float] | None, *, max_results: int, where: Filter
@@ -85,7 +86,9 @@ class _Store(DocumentStore):
             "ORDER BY distance LIMIT %s"
         ).format(table=self._table, fits=sql.SQL(" AND ").join([sql.SQL("true"), *fits]))
         async with self._connection() as connection:
-            check_dimension(self._where, await self._dimension(connection), len(vector))
+            if self._held != len(vector):  # a look at the catalogue only where it is not known to fit
+                self._held = await self._dimension(connection)
+                check_dimension(self._where, self._held, len(vector))
             found = await (await connection.execute(statement, [_json(vector), *values, max_results])).fetchall()
         # Sorted by id here: as a second key of the statement's order it would keep it from an index.
         found.sort(key=lambda row: (row[3], row[0]))
@@ -114,7 +117,7 @@ class _Store(DocumentStore):
                 (document.id, _plain(document.content), _json(document.metadata), _json(vector))
                 for document, vector in zip(documents, vectors, strict=True)
             ]
-            async with connection.cursor() as cursor:
+            async with connection.transaction(), connection.cursor() as cursor:
                 await cursor.executemany(statement, rows)
 
     async def delete(self, ids: Sequence[str]) -> int:
@@ -133,13 +136,13 @@ class _Store(DocumentStore):
 
     @asynccontextmanager
     async def _connection(self) -> "AsyncIterator[AsyncConnection[Any]]":
-        """A connection of ours alone, in a transaction. Raises psycopg's errors where no server answers."""
+        """A connection of ours alone. Raises psycopg's errors where no server answers."""
         async with self._room:
             connection = await self._take()
             try:
-                async with connection.transaction():
-                    yield connection
+                yield connection
             except BaseException:
+                self._held = None  # somebody may have made the table anew
                 await connection.close()  # it may be in the middle of anything
                 raise
             if self._closed:

@@ -80,6 +80,7 @@ class _Store(DocumentStore):
         self._client = client
         self._collection = collection
         self._where = f"qdrant: collection {collection!r}"
+        self._held: int | None = None
         self._turn: AbstractContextManager[Any] = (
             threading.Lock() if isinstance(client._client, QdrantLocal) else nullcontext()  # noqa: SLF001  nobody else knows
         )
@@ -108,10 +109,16 @@ class _Store(DocumentStore):
 
         wanted = models.Filter(must=[_fits(name, value) for name, value in where.items()])
         with self._turn:
-            check_dimension(self._where, self._dimension(), len(vector))
-            found = self._client.query_points(
-                self._collection, query=list(vector), query_filter=wanted, limit=max_results, with_payload=True
-            )
+            if self._held != len(vector):  # a look at the collection only where it is not known to fit
+                self._held = self._dimension()
+                check_dimension(self._where, self._held, len(vector))
+            try:
+                found = self._client.query_points(
+                    self._collection, query=list(vector), query_filter=wanted, limit=max_results, with_payload=True
+                )
+            except BaseException:
+                self._held = None  # somebody may have made the collection anew
+                raise
         return sorted(
             (_document(point) for point in found.points), key=lambda document: (-(document.score or 0.0), document.id)
         )
