@@ -44,9 +44,9 @@ class Moody(DocumentStore):
 
 
 class Rag(Agent):
-    """`manual` is filled by `parkway index`, `moody` is down at times, `brief` gives up soon."""
+    """`manual` (in the current folder) is filled by `parkway index`, `moody` is down at times, `brief` gives up soon."""
 
-    manual = VectorStore(SqliteVec(os.environ.get("TEST_DB", "unset.db")), embedder=HashingEmbedder(128))
+    manual = VectorStore(SqliteVec("manual.db"), embedder=HashingEmbedder(128))
     moody = VectorStore(Moody, retry=Retry(attempts=1000, backoff=0.2, max_backoff=0.2), concurrency=3)
     brief = VectorStore(Moody, retry=Retry(attempts=3, backoff=0.05))
 

@@ -27,14 +27,13 @@ def test_documents_of_an_indexed_store_come_back_with_scores_metadata_and_user_c
     install: Callable[..., Installation], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "a.md").write_text("# Routers\n\nRouters match triggers.\n\n# Workers\n\nWorkers run actions.\n")
-    database = str(tmp_path / "manual.db")
     monkeypatch.chdir(tmp_path)
     here = install(AGENT)
     here.router()
-    here.worker("w0", TEST_DB=database, TEST_NOTES=str(tmp_path))
-    indexed = here.parkway("index", AGENT, "manual", "a.md", "--json", TEST_DB=database)
-    assert indexed.returncode == 0, indexed.stderr
-    assert json.loads(indexed.stdout)["documents"] == 2
+    here.worker("w0", TEST_NOTES=str(tmp_path))
+    indexed = here.command("index", AGENT, "manual", "a.md", "--json")
+    assert indexed.code == 0, indexed.err
+    assert json.loads(indexed.out)["documents"] == 2
     for number in range(10):
         here.emit(question(number, "manual", max_results=1 + number % 2), key=f"k{number}")
     outside = {"query": "who runs the actions of workers", "vector_store": "manual", "max_results": 1}
@@ -129,13 +128,12 @@ def test_the_example_answers_from_the_documentation(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "docs").symlink_to(ROOT / "docs")
     here = install(example)
-    environment = {"PYTHONPATH": f"{PYTHONPATH}{os.pathsep}{ROOT}"}
     here.router()
-    here.worker("w0", **environment)
-    indexed = here.parkway("index", example, "manual", "docs", "--json", **environment)
-    assert indexed.returncode == 0, indexed.stderr
-    sent = here.parkway("emit", "--type", "question", stdin='{"text": "How do I scale workers?"}\n')
-    assert sent.returncode == 0, sent.stderr
+    here.worker("w0", PYTHONPATH=f"{PYTHONPATH}{os.pathsep}{ROOT}")
+    indexed = here.command("index", example, "manual", "docs", "--json")
+    assert indexed.code == 0, indexed.err
+    sent = here.command("emit", "--type", "question", answer='{"text": "How do I scale workers?"}\n')
+    assert sent.code == 0, sent.err
     (output,) = here.wait_read(here.topics.outputs, 1)
     said = output.json["attributes"]["output"]
     assert said["question"] == "How do I scale workers?"
