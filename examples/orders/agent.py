@@ -1,11 +1,10 @@
 """Orders: charge a card once, remember what a customer spent, tell the shop's own topic.
 
-parkway plan build examples.orders.agent:Orders > plan.json
-parkway topics apply --plan plan.json
-kafka-topics --create --topic shop.orders.done ...          # the sink is the shop's, so the shop creates it
-parkway router --plan plan.json &
-parkway worker examples.orders.agent:Orders &
-parkway emit --type order --key customer-7 '{"order_id": "o-1", "card": "4242", "amount": 30}'
+    parkway dev examples.orders.agent:Orders
+    echo '{"order_id": "o-1", "card": "4242", "amount": 30}' | parkway emit --type order --key customer-7
+
+`parkway dev` creates the sink's topic too, in a Kafka of its own; elsewhere it is the shop's, who creates it. The tenth
+order of a customer has an output.
 """
 
 import random
