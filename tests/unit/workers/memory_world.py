@@ -177,7 +177,7 @@ class Process:
     """A worker process of the action."""
 
     def __init__(self, world: World) -> None:
-        self._world = world
+        self.world = world
         agent = _agent(world)
         plan = build_plan(agent, "test:Counters")
         planned = plan.action(ACTION)
@@ -185,7 +185,7 @@ class Process:
         assert planned is not None
         assert spec is not None
         code = UserAction(agent(), spec)
-        builder = ResultBuilder(SETTINGS, plan, code, CODEC, Journal(planned, plan.build))
+        self.builder = builder = ResultBuilder(SETTINGS, plan, code, CODEC, Journal(planned, plan.build))
         slots = Slots(1_000)
         self.worker = Worker(
             SETTINGS,
@@ -220,19 +220,20 @@ class Process:
 
     async def assign(self) -> None:
         self._epochs += 1
-        self.worker.assigned(Epoch(self._epochs, self._world.generation), [0])
+        self.worker.assigned(Epoch(self._epochs, self.world.generation), [0])
 
     async def revoke(self) -> None:
         await self.worker.revoked(lost=False)
 
     def held_steps(self) -> int:
-        """Steps in memory as committed."""
-        assert self.worker._assignment is not None
+        """Steps in memory as committed; -1 before the restore is done."""
+        if self.worker._assignment is None:
+            return -1
         return len(self.worker._assignment.partitions[0].steps)
 
     def kill(self) -> None:
         """Its memory is gone, and what it would still write is fenced."""
-        self._world.generation += 1
+        self.world.generation += 1
         self._running.cancel()
         self.worker.fenced()
 

@@ -52,16 +52,18 @@ def read_to_ends(
             check(cancelled)
             messages = consumer.consume(5_000, 0.05)
             read += len(messages)
-            take([message for message in messages if message.error() is None])
+            records = []
             for message in messages:
                 error = message.error()
                 if error is None:
+                    records.append(message)
                     continue
                 partition, offset = message.partition(), message.offset()
                 if error.code() != KafkaError._PARTITION_EOF:  # noqa: SLF001  librdkafka's local codes
                     log.warning("restore_read_error", topic=topic, code=error.name(), detail=error.str())
                 elif partition in left and offset is not None and offset >= left[partition]:
                     del left[partition]
+            take(records)
             for position in consumer.position([TopicPartition(topic, partition) for partition in left]):
                 if position.offset >= left[position.partition]:
                     del left[position.partition]
