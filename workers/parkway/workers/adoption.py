@@ -18,9 +18,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from parkway.workers.assignment import Assignment, Partition
+from parkway.workers.origins import origin_of
 from parkway.workers.parked import Verdict
 from parkway.workers.restored import Restored
-from parkway.workers.results import origin_of
 from parkway.workers.work import Epoch, Result, Work
 
 

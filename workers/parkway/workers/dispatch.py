@@ -20,8 +20,9 @@ from parkway.workers.assignment import Partition
 from parkway.workers.cancellations import Cancellations
 from parkway.workers.effects import Action, Task
 from parkway.workers.limiter import Permit
+from parkway.workers.origins import origin_of
 from parkway.workers.parked import Verdict
-from parkway.workers.results import ResultBuilder, origin_of
+from parkway.workers.results import ResultBuilder
 from parkway.workers.times import now_ms
 from parkway.workers.work import Held, Lane, Result, Work
 

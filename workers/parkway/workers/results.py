@@ -1,7 +1,6 @@
 """From an action's effects to a result: the records, and what becomes of the request in the parked index."""
 
 import base64
-import hashlib
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
@@ -11,14 +10,13 @@ from parkway.runtime.codec import EventCodec
 from parkway.runtime.logs import get_logger
 from parkway.runtime.records import Incoming, Record
 from parkway.runtime.settings import Settings
-from parkway.schemas import headers
 from parkway.schemas.errors import DlqReason
 from parkway.schemas.event_types import REQUEST_TYPES, EventType
 from parkway.schemas.events import CancelRequestEvent, Event
 from parkway.schemas.parked import ParkedCancellation, ParkedRecord, parked_key
 from parkway.schemas.plan import Plan
 from parkway.schemas.state import StateRecord
-from parkway.schemas.tokens import Token, is_secret, new_secret
+from parkway.schemas.tokens import Token, new_secret
 from parkway.workers.effects import (
     Action,
     Effects,
@@ -29,29 +27,13 @@ from parkway.workers.effects import (
     Task,
     UndeliverableError,
 )
-from parkway.workers.entry import Entry, Origin
+from parkway.workers.entry import Entry
 from parkway.workers.journal import Journal
+from parkway.workers.origins import cancel_secret, request_hash
 from parkway.workers.outbox import Cause, Outbox
 from parkway.workers.poison import Conviction
 from parkway.workers.restored import BrokenEntry
 from parkway.workers.work import Epoch, Result, Work
-
-
-def request_hash(record: Incoming) -> str:
-    """A hash of what a request asks: its body and where the answer goes."""
-    reply_to = headers.as_dict(record.headers).get(headers.REPLY_TO, b"")
-    return hashlib.sha256(reply_to + b"\0" + (record.value or b"")).hexdigest()[:32]
-
-
-def cancel_secret(record: Incoming) -> str | None:
-    """What the requester chose as the secret of its cancel token."""
-    secret = headers.as_dict(record.headers).get(headers.CANCEL_SECRET, b"").decode("utf-8", "replace")
-    return secret if is_secret(secret) else None
-
-
-def origin_of(record: Incoming) -> Origin:
-    """What the index keeps of a request's record."""
-    return Origin(record.topic, record.partition, record.offset, request_hash(record), cancel_secret(record))
 
 
 class ResultBuilder:
