@@ -33,12 +33,11 @@ MAX_STATE_BYTES: Final = 900_000
 class ChatAction:
     """Answers chat requests with the agent's chat models (DESIGN 7.3).
 
-    A request names one of `models` or of `routers`, which choose one. `backoff` says how long it waits between two
-    calls of one model; a provider's Retry-After counts when it
-    is longer, up to `backoff.max_backoff`, beyond which the next model is asked at once. `limiters` are those
-    of the models that have one: a request starts with a permit for its first call. A conversation is
-    parked only up to `max_state_bytes`, measured with its request. What providers say in their errors stands
-    in failed responses only with `capture_content`. One instance per event loop.
+    A request names one of `models`, or one of `routers`, which chooses one. `backoff` says how long it waits between
+    two calls of one model; a provider's Retry-After counts when it is longer, up to `backoff.max_backoff`, beyond
+    which the next model is asked at once. `limiters` are those of the models that have one: a request starts with a
+    permit for its first call. A conversation is parked only up to `max_state_bytes`, measured with its request. What
+    providers say in their errors stands in failed responses only with `capture_content`. One instance per event loop.
     """
 
     def __init__(
