@@ -31,7 +31,8 @@ from parkway.runtime.telemetry import start_telemetry
 from parkway.runtime.topology import check_topics
 from parkway.schemas.errors import ParkwayError
 from parkway.schemas.plan import Plan
-from parkway.workers.process import chosen_actions, run_worker
+from parkway.workers.fleet import chosen_actions
+from parkway.workers.process import run_worker
 from parkway.workers.spans import trace_models
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)

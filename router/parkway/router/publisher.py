@@ -7,7 +7,7 @@ the time of one transaction; a record that Kafka refuses is found by halving and
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import Executor, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -17,7 +17,7 @@ from parkway.router.spans import BatchTrace, committing
 from parkway.runtime import metrics
 from parkway.runtime.logs import get_logger
 from parkway.runtime.records import Incoming, Record
-from parkway.runtime.recovery import RecoveringProducer
+from parkway.runtime.recovery import Commits
 from parkway.runtime.transactions import (
     LARGEST_TRANSACTION,
     AbortedError,
@@ -53,11 +53,12 @@ class Batch:
 class Publisher:
     """Commits batches. Its methods run on the consumer's thread; the transactions on the publisher's own."""
 
-    def __init__(self, producer: RecoveringProducer, beat: Callable[[], None]) -> None:
+    def __init__(self, producer: Commits, beat: Callable[[], None], thread: Executor | None = None) -> None:
+        """`thread` is a single one, for the producer; None: one of its own."""
         self._producer = producer
         self._beat = beat
         self._log = get_logger("router")
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="router-producer")
+        self._thread = thread or ThreadPoolExecutor(1, thread_name_prefix="router-producer")
         self._in_flight: Future[None] | None = None
 
     def open(self) -> None:

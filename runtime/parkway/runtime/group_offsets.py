@@ -11,7 +11,7 @@ somebody's transaction, and answers within milliseconds of its end. Asking again
 """
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, Protocol
 
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
@@ -20,6 +20,12 @@ from parkway.runtime.logs import get_logger
 from parkway.runtime.settings import Settings
 
 _FOR_PEOPLE: Final = frozenset({KafkaError.GROUP_AUTHORIZATION_FAILED, KafkaError.TOPIC_AUTHORIZATION_FAILED})
+
+
+class StableOffsets(Protocol):
+    """Answers what a group has committed, and nothing while a transaction holds that pending."""
+
+    def committed(self, partitions: Sequence[TopicPartition], seconds: float) -> list[TopicPartition] | None: ...
 
 
 class GroupOffsets:

@@ -9,7 +9,7 @@ one of a kind: a stamp, random per assignment, and a number that grows with ever
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from confluent_kafka import TopicPartition
 
@@ -30,6 +30,21 @@ _ENOUGH: Final = 5  # fatal errors without a commit in between: another process 
 _LONGEST_WAIT: Final = 5.0
 _ASK: Final = 2.0
 _ASK_AGAIN: Final = 0.1
+
+
+class Commits(Protocol):
+    """A producer whose transactions end in an outcome: `RecoveringProducer`, or a test's log in memory."""
+
+    @property
+    def delivered(self) -> Mapping[tuple[str, int], int]:
+        """(topic, partition) -> the highest offset that the newest transaction was acknowledged at."""
+        ...
+
+    def open(self) -> None: ...
+
+    def commit(self, records: Sequence[Record], offsets: Sequence[TopicPartition], group_metadata: Any) -> None:
+        """Records and offsets together. Raises as `RecoveringProducer.commit`."""
+        ...
 
 
 class FatalErrors:

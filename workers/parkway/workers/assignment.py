@@ -1,6 +1,5 @@
 """The partitions of one epoch, and what is known of each. Used on the event loop only."""
 
-import time
 from collections import deque
 from collections.abc import Iterable, Mapping
 from typing import Final
@@ -14,6 +13,7 @@ from parkway.workers.parked import ParkedIndex
 from parkway.workers.poison import Standing
 from parkway.workers.remembered import Remembered
 from parkway.workers.restored import Restored
+from parkway.workers.times import monotonic, now
 from parkway.workers.work import Epoch, Lane, Result, Work
 
 CATCH_UP_SECONDS: Final = 3.0
@@ -141,7 +141,7 @@ class Assignment:
     def __init__(self, epoch: Epoch, partitions: Mapping[int, Partition]) -> None:
         self.epoch = epoch
         self.partitions = dict(partitions)
-        self._began = time.monotonic()
+        self._began = monotonic()
         self._caught_up = False
 
     def caught_up(self) -> bool:
@@ -150,7 +150,7 @@ class Assignment:
         Not for long: the open transaction of a router that died may hold back the end of `resume`.
         """
         if not self._caught_up:
-            late = time.monotonic() - self._began >= CATCH_UP_SECONDS
+            late = monotonic() - self._began >= CATCH_UP_SECONDS
             self._caught_up = late or not any(one.is_behind() for one in self.partitions.values())
         return self._caught_up
 
@@ -177,7 +177,7 @@ class Assignment:
     def oldest_age(self) -> float:
         """Seconds since the oldest record in hand was written; 0 when there is none. From any thread."""
         oldest = min((at for one in self.partitions.values() if (at := one.oldest())), default=None)
-        return max(0.0, time.time() - oldest / 1000) if oldest is not None else 0.0
+        return max(0.0, now() - oldest / 1000) if oldest is not None else 0.0
 
     def deaths(self) -> int:
         """The most deaths in a row that a record of these is suspected of."""

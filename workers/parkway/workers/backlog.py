@@ -50,6 +50,11 @@ class Backlog:
         self._buffer = max(_LEAST_BUFFER, 2 * concurrency)
         self._max_open = max_open
 
+    @property
+    def is_quiet(self) -> bool:
+        """Is there nothing that starts by itself, when its time has come?"""
+        return not len(self._back_off) and not any(map(self._lines.waiting, Lane))
+
     def put(self, work: Work) -> None:
         self._queues.put(work)
 

@@ -10,12 +10,12 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor
 from typing import Final
 
 from parkway.runtime import metrics
 from parkway.runtime.logs import get_logger
-from parkway.runtime.recovery import RecoveringProducer
+from parkway.runtime.recovery import Commits
 from parkway.runtime.transactions import (
     LARGEST_TRANSACTION,
     AbortedError,
@@ -40,7 +40,7 @@ class Committer:
     def __init__(
         self,
         action: str,
-        producer: RecoveringProducer,
+        producer: Commits,
         parked_topic: str,
         state_topic: str,
         builder: ResultBuilder,
@@ -48,7 +48,9 @@ class Committer:
         on_fenced: Callable[[], None],
         *,
         largest_bytes: int,
+        thread: Executor,
     ) -> None:
+        """`thread` is a single one: the producer's."""
         self._producer = producer
         self._parked_topic = parked_topic
         self._state_topic = state_topic
@@ -56,7 +58,7 @@ class Committer:
         self._on_committed = on_committed
         self._on_fenced = on_fenced
         self._log = get_logger("committer").bind(action=action)
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"producer-{action}")
+        self._thread = thread
         self._assignment: Assignment | None = None
         self._results: deque[Result] = deque()
         self._bytes = 0  # of their records
@@ -72,6 +74,11 @@ class Committer:
     def full(self) -> bool:
         """Do so many bytes wait for their transaction that no handler should be started?"""
         return self._bytes >= self._largest_bytes
+
+    @property
+    def is_quiet(self) -> bool:
+        """Is nothing in a transaction, and does nothing wait for one?"""
+        return self._quiet.is_set()
 
     async def open(self) -> None:
         """Open the producer; ends what a predecessor left open. Raises FatalTransactionError."""

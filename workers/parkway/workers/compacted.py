@@ -7,11 +7,9 @@ no position but an end-of-partition event with its offset.
 import threading
 from collections.abc import Callable, Mapping, Sequence
 
-from confluent_kafka import KafkaError, Message, TopicPartition
+from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 
-from parkway.runtime.clients import manual_consumer
 from parkway.runtime.logs import get_logger
-from parkway.runtime.settings import Settings
 
 
 class RestoreCancelledError(Exception):
@@ -25,8 +23,7 @@ def check(cancelled: threading.Event) -> None:
 
 
 def read_to_ends(
-    settings: Settings,
-    client_id: str,
+    open_reader: Callable[..., Consumer],
     topic: str,
     places: Mapping[int, tuple[int, int]],
     take: Callable[[Sequence[Message]], None],
@@ -34,18 +31,15 @@ def read_to_ends(
 ) -> int:
     """Read `read_committed`, from the first to the second offset of each partition, however long that is held back.
 
-    `take` gets the records as they come. Returns how many there were. Raises RestoreCancelledError.
+    `open_reader` gives a consumer for `assign`, `take` gets the records as they come. Returns how many there were.
+    Raises RestoreCancelledError.
     """
     left = {partition: end for partition, (start, end) in places.items() if start < end}
     read = 0
     if not left:
         return read
     log = get_logger("restore")
-    consumer = manual_consumer(
-        settings,
-        client_id,
-        **{"enable.partition.eof": True, "fetch.wait.max.ms": 10, "queued.min.messages": 100_000},
-    )
+    consumer = open_reader(**{"enable.partition.eof": True, "fetch.wait.max.ms": 10, "queued.min.messages": 100_000})
     try:
         consumer.assign([TopicPartition(topic, partition, places[partition][0]) for partition in left])
         while left:

@@ -5,7 +5,6 @@ finished is with the committer, which says so when it is committed.
 """
 
 import asyncio
-import time
 from collections.abc import Callable, Sequence
 from typing import Final, Literal
 
@@ -35,7 +34,7 @@ from parkway.workers.queues import Queues
 from parkway.workers.results import ResultBuilder
 from parkway.workers.slots import Slots
 from parkway.workers.steps import Steps
-from parkway.workers.times import now_ms
+from parkway.workers.times import now, now_ms
 from parkway.workers.verdict import Judge
 from parkway.workers.vitals import Vitals
 from parkway.workers.work import Held, Lane, Result, Work
@@ -129,6 +128,11 @@ class Flow:
         """Hand over what needs this to be made."""
         self._committer = committer
         self._update_wants = update_wants
+
+    @property
+    def is_quiet(self) -> bool:
+        """Does nothing run, nor wait for its time (a back-off, a limiter)?"""
+        return not len(self.handlers) and not self._pump_due and self.backlog.is_quiet
 
     # -- what consumers, the committer and a new epoch bring
 
@@ -265,7 +269,7 @@ class Flow:
     def _left_of_back_off(self, partition: Partition, work: Work) -> float:
         """Seconds: an owner before this one has tried it, or this process before a rebalance."""
         tried = partition.completion(work.lane).tried(work.record.offset)
-        return self._retry.left(tried.attempts, time.time() - tried.since) if tried is not None else 0.0
+        return self._retry.left(tried.attempts, now() - tried.since) if tried is not None else 0.0
 
     def _decide(self, partition: Partition, work: Work) -> Task | Result | None:
         try:

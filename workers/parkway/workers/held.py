@@ -5,7 +5,6 @@ A work in back-off, or one that waits for an action's own rate, keeps its key. U
 
 import heapq
 import itertools
-import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Final
@@ -13,6 +12,7 @@ from typing import Final
 from parkway.runtime import metrics
 from parkway.workers.bucket import Clock
 from parkway.workers.limiter import Limiter, Permit
+from parkway.workers.times import monotonic
 from parkway.workers.work import Held, Lane, Work
 
 _LANES: Final = (Lane.RESUME, Lane.NEW)
@@ -21,7 +21,7 @@ _LANES: Final = (Lane.RESUME, Lane.NEW)
 class BackOff:
     """Works whose attempt failed, by the time of their next one."""
 
-    def __init__(self, clock: Clock = time.monotonic) -> None:
+    def __init__(self, clock: Clock = monotonic) -> None:
         self._clock = clock
         self._heap: list[tuple[float, int, Held]] = []
         self._order = itertools.count()
@@ -74,7 +74,7 @@ class Line:
 class Lines:
     """A line per limiter. `wake` is called when one of them may move."""
 
-    def __init__(self, wake: Callable[[], None], clock: Clock = time.monotonic) -> None:
+    def __init__(self, wake: Callable[[], None], clock: Clock = monotonic) -> None:
         self._wake = wake
         self._clock = clock
         self._lines: dict[Limiter, Line] = {}

@@ -4,7 +4,6 @@ Used on the event loop only.
 """
 
 import asyncio
-import time
 from collections import deque
 from collections.abc import Callable
 from typing import Final
@@ -13,6 +12,7 @@ from parkway.agents.rate import RateLimit
 from parkway.runtime import metrics
 from parkway.workers.bucket import Bucket, Clock
 from parkway.workers.share import NOTHING, Share
+from parkway.workers.times import monotonic
 
 _LEARN: Final = 0.2  # weight of the newest call in what a call usually costs
 
@@ -47,7 +47,7 @@ class Limiter:
         calls: RateLimit | None = None,
         tokens: RateLimit | None = None,
         concurrency: int | None = None,
-        clock: Clock = time.monotonic,
+        clock: Clock = monotonic,
     ) -> None:
         self.name = name
         self._calls = Bucket(calls, clock) if calls is not None else None

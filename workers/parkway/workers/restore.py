@@ -14,13 +14,13 @@ Runs on a thread of its own, with clients of its own, while the group's consumer
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
-from confluent_kafka import Message, TopicPartition
+from confluent_kafka import Consumer, Message, TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from parkway.runtime.clients import admin_client
-from parkway.runtime.group_offsets import GroupOffsets
+from parkway.runtime.clients import admin_client, manual_consumer
+from parkway.runtime.group_offsets import GroupOffsets, StableOffsets
 from parkway.runtime.log_offsets import high_watermarks, log_beginnings
 from parkway.runtime.logs import get_logger
 from parkway.runtime.settings import Settings
@@ -52,7 +52,10 @@ class Restorer:
         planned: ActionPlan,
         topic_ids: dict[str, str],
         make_store: MakeStore = MemoryEntries,
+        offsets: StableOffsets | None = None,
+        open_reader: Callable[..., Consumer] = manual_consumer,
     ) -> None:
+        """`offsets` are those of the action's group, and `open_reader` gives a consumer for `assign`: Kafka's ones."""
         self._settings = settings
         self._admin = admin
         self._stuck: list[AdminClient] = []  # kept: to destroy one whose broker is gone can hang
@@ -63,7 +66,8 @@ class Restorer:
         self._make_store = make_store
         self._own_state = state_key(action, b"")  # how keys of its state begin
         self._client_id = f"{settings.namespace}.restore.{action}"
-        self._offsets = GroupOffsets(settings, self._client_id, settings.topics.worker_group(action))
+        self._offsets = offsets or GroupOffsets(settings, self._client_id, settings.topics.worker_group(action))
+        self._open_reader = open_reader
         self._log = get_logger("restore").bind(action=action)
 
     def restore(
@@ -185,7 +189,7 @@ class Restorer:
                 one.entries = self._make_store()
         reader = ParkedReader(self._action, restored)
         places = {partition: (one.parked_from, one.parked_upto) for partition, one in restored.items()}
-        return read_to_ends(self._settings, self._client_id, self._topics.parked, places, reader.take, cancelled)
+        return read_to_ends(self._reader, self._topics.parked, places, reader.take, cancelled)
 
     def _read_state(self, restored: dict[int, Restored], kept: Mapping[int, Kept], cancelled: threading.Event) -> int:
         """Returns how many records were read. What they say is decoded when a handler asks for it."""
@@ -204,7 +208,10 @@ class Restorer:
                     restored[partition].state.change(key.removeprefix(self._own_state), message.value())
 
         places = {partition: (one.state_from, one.state_upto) for partition, one in restored.items()}
-        return read_to_ends(self._settings, self._client_id, self._topics.state, places, take, cancelled)
+        return read_to_ends(self._reader, self._topics.state, places, take, cancelled)
+
+    def _reader(self, **extra: Any) -> Consumer:
+        return self._open_reader(self._settings, self._client_id, **extra)
 
     def _ends(self, topic: str, partitions: Iterable[int], cancelled: threading.Event) -> dict[int, int]:
         """High watermarks by partition."""

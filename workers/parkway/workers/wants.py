@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 from parkway.workers.assignment import Assignment
 from parkway.workers.backlog import Backlog
-from parkway.workers.consumers import GroupConsumer, ResumeConsumer
 from parkway.workers.governor import Governor
 from parkway.workers.in_hand import InHand
+from parkway.workers.takers import ResumeTaker, Taker
 from parkway.workers.work import Lane
 
 
@@ -19,8 +19,8 @@ class Wants:
 
     def __init__(
         self,
-        group: GroupConsumer,
-        resume: ResumeConsumer | None,
+        group: Taker,
+        resume: ResumeTaker | None,
         backlog: Backlog,
         in_hand: InHand,
         governor: Governor,

@@ -10,8 +10,8 @@ partition comes back (adoption.py).
 
 import asyncio
 import threading
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Executor
 from typing import Any, Final, Literal, TypeVar
 
 from confluent_kafka.admin import AdminClient
@@ -26,7 +26,6 @@ from parkway.workers.adoption import Carried
 from parkway.workers.assignment import CATCH_UP_SECONDS, Assignment, Partition
 from parkway.workers.committer import Committer
 from parkway.workers.compacted import RestoreCancelledError
-from parkway.workers.consumers import GroupConsumer, ResumeConsumer
 from parkway.workers.effects import Action
 from parkway.workers.entry_store import EntryStoreError
 from parkway.workers.flow import Flow
@@ -41,6 +40,7 @@ from parkway.workers.restored import Restored
 from parkway.workers.results import ResultBuilder
 from parkway.workers.share import NOTHING, Share
 from parkway.workers.slots import Slots
+from parkway.workers.takers import ResumeTaker, Taker
 from parkway.workers.upkeep import Upkeep
 from parkway.workers.vitals import Vitals
 from parkway.workers.wants import Wants
@@ -77,8 +77,12 @@ class Worker:
         partitions: int,
         largest_span: int,
         admin: AdminClient,
+        threads: Executor,
     ) -> None:
-        """`limiters` are the action's; they get this worker's share of the topic's `partitions`."""
+        """`limiters` are the action's; they get this worker's share of the topic's `partitions`.
+
+        On `threads` runs what waits for a broker.
+        """
         self.failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._topics = settings.topics
         self._action = action
@@ -95,7 +99,7 @@ class Worker:
         self._in_hand = InHand(settings.buffer_bytes)
         self._carried = Carried()
         self._kept = KeptIndexes(action.name, settings.kept_bytes)
-        self._threads = ThreadPoolExecutor(3, thread_name_prefix=f"worker-{action.name}")
+        self._threads = threads
         self._lag = Lag(admin, self._current, self._in_thread)
         self.vitals = Vitals(action.name, self._topics.worker_group(action.name))
         self._flow = Flow(
@@ -123,7 +127,7 @@ class Worker:
         )
         self._flow.backlog.expose(action.name)
 
-    def connect(self, committer: Committer, group: GroupConsumer, resume: ResumeConsumer | None) -> None:
+    def connect(self, committer: Committer, group: Taker, resume: ResumeTaker | None) -> None:
         """Hand over what needs the worker to be made: it reports back here."""
         self._committer = committer
         self._group = group
@@ -152,6 +156,19 @@ class Worker:
             tasks.create_task(self._lag.refresh_for_ever())
             tasks.create_task(self._flow.end_overdue_for_ever())
             tasks.create_task(self._watch_failure())
+
+    @property
+    def is_quiet(self) -> bool:
+        """Is everything started, and does nothing run, wait for its time, or wait for its transaction?
+
+        What waits for something else, such as a parked request for an answer, is quiet.
+        """
+        return self._assignment is not None and self._flow.is_quiet and self._committer.is_quiet
+
+    def behind(self, ends: Mapping[tuple[str, int], int]) -> int | None:
+        """Records up to these ends of its topics that are not completed; None between two assignments."""
+        assignment = self._assignment
+        return sum(one.behind(ends) for one in assignment.partitions.values()) if assignment is not None else None
 
     async def drain(self, seconds: float) -> None:
         """Take nothing new, give running handlers `seconds`, commit, leave the group."""

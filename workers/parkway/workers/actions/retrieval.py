@@ -27,6 +27,7 @@ from parkway.workers.actions.documents import MAX_RESPONSE_BYTES, fitting
 from parkway.workers.actions.providers import classify
 from parkway.workers.effects import Effects, Failure, JournalEntry, Task
 from parkway.workers.limiter import Limiter
+from parkway.workers.times import now, now_ms
 
 MAX_QUERY_CHARACTERS: Final = 32_000
 MAX_RESULTS: Final = 1_000
@@ -84,7 +85,7 @@ class RetrievalAction:
         except EventError as error:
             return Effects(failure=Failure(DlqReason.BAD_REQUEST, str(error), task.attempt))
         query = _Query(request.vector_store, self._stores[request.vector_store], request, task.attempt)
-        seconds = min(query.store.timeout, task.deadline / 1000 - time.time())
+        seconds = min(query.store.timeout, task.deadline / 1000 - now())
         if seconds <= 0:
             return self.expired(task)
         try:
@@ -153,7 +154,7 @@ class RetrievalAction:
         wait = retry.wait_after(task.attempt)
         last = min(task.since / 1000 + retry.max_hold, task.deadline / 1000)
         may_pass = isinstance(error, retry.on) and not isinstance(error, ParkwayError)
-        again = may_pass and task.attempt < retry.attempts and time.time() + wait <= last
+        again = may_pass and task.attempt < retry.attempts and now() + wait <= last
         metrics.ATTEMPTS_FAILED.labels(self.name).inc()
         # Its kind only: the text of an error may quote the query, or a document.
         kind = type(error).__name__
@@ -200,7 +201,7 @@ async def _embedding(query: _Query) -> list[float] | None:
     label = query.store.embedder_label
     if label is None:
         return None
-    started, began = _now(), time.perf_counter()
+    started, began = now_ms(), time.perf_counter()
     outcome, embedded = "cancelled", None
     try:
         embedded = await query.store.embed([query.request.query], "query")
@@ -215,7 +216,7 @@ async def _embedding(query: _Query) -> list[float] | None:
                 "model_call",
                 query.name,
                 started,
-                _now(),
+                now_ms(),
                 _JOURNALED.get(outcome, "failed"),
                 attempt=query.attempt,
                 error_type=outcome if outcome not in _JOURNALED else None,
@@ -236,10 +237,6 @@ def _failure(where: str, error: BaseException, attempts: int) -> Failure:
     plain = message if isinstance(error, ParkwayError) else f"{where}: {kind}"
     end = "".join(traceback.format_exception(error))[-_TRACEBACK_CHARACTERS:]
     return Failure(DlqReason.RETRIEVAL_FAILED, message, attempts, plain, end)
-
-
-def _now() -> int:
-    return time.time_ns() // 1_000_000
 
 
 def _is_cancelled() -> bool:

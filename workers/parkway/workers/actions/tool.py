@@ -15,6 +15,7 @@ from parkway.schemas.events import Event, EventError, ToolRequestEvent, ToolResp
 from parkway.schemas.messages import ToolCall
 from parkway.workers.actions.tool_result import MAX_RESULT_BYTES, json_result
 from parkway.workers.effects import Effects, Failure, Task
+from parkway.workers.times import now
 
 _MAX_DIAGNOSTIC: Final = 2_000  # characters
 
@@ -55,7 +56,7 @@ class ToolAction:
             request = _read(task.event)
         except EventError as error:
             return _unreadable(error)
-        seconds_left = task.deadline / 1000 - time.time()
+        seconds_left = task.deadline / 1000 - now()
         async with asyncio.TaskGroup() as group:
             running = {
                 call.id: group.create_task(self._call(request.id, call, seconds_left)) for call in request.tool_calls

@@ -2,7 +2,6 @@
 
 import asyncio
 import inspect
-import time
 import traceback
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -24,6 +23,7 @@ from parkway.schemas.errors import DlqReason
 from parkway.schemas.events import Event, EventError
 from parkway.workers.effects import Effects, Failure, Task
 from parkway.workers.limiter import Limiter
+from parkway.workers.times import now
 
 _log = get_logger("worker")
 
@@ -74,7 +74,7 @@ class UserAction:
     async def handle(self, task: Task) -> Effects:
         """One attempt. Asks to be called again while the retry policy allows; a call that raised sent nothing."""
         deadline = self._deadline(task)
-        if deadline is not None and deadline <= time.time():
+        if deadline is not None and deadline <= now():
             return self.expired(task)
         try:
             return await self._before(deadline, task)
@@ -116,13 +116,13 @@ class UserAction:
         last = task.since / 1000 + self._retry.max_hold
         if deadline is not None:
             last = min(last, deadline)
-        return time.time() + wait <= last
+        return now() + wait <= last
 
     async def _before(self, deadline: float | None, task: Task) -> Effects:
         """Raises _TooLateError at the deadline, TimeoutError when the attempt takes too long."""
         if deadline is None and self._timeout is None:
             return await self._attempt(task, deadline)
-        whole = asyncio.timeout(deadline - time.time() if deadline is not None else None)
+        whole = asyncio.timeout(deadline - now() if deadline is not None else None)
         one = asyncio.timeout(self._timeout)
         effects, cause = None, None
         try:
