@@ -65,6 +65,9 @@ class Handlers:
     def __len__(self) -> int:
         return len(self._running)
 
+    def running(self) -> list[Work]:
+        return list(self._running)
+
     def start(self, work: Work, task: Task, permit: Permit | None) -> None:
         """Run the action; there is a free slot."""
         self._slots.take()

@@ -165,6 +165,14 @@ class Worker:
         """
         return self._assignment is not None and self._flow.is_quiet and self._committer.is_quiet
 
+    def in_flight(self) -> str:
+        """What is not quiet, for people; nothing when all is."""
+        if self.is_quiet:
+            return ""
+        running = [f"{work.event.get('type')} {work.event.get('id')!r} runs" for work in self._flow.handlers.running()]
+        waiting = [] if self._flow.backlog.is_quiet else ["a record waits for its next attempt, or for a limit"]
+        return f"action {self._action.name!r}: {', '.join([*running, *waiting]) or 'it starts, or commits'}"
+
     def behind(self, ends: Mapping[tuple[str, int], int]) -> int | None:
         """Records up to these ends of its topics that are not completed; None between two assignments."""
         assignment = self._assignment
