@@ -12,9 +12,12 @@ import time
 from collections.abc import Callable
 from concurrent.futures import Executor
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any, Final, TypeVar, TypeVarTuple
 
 from parkway.workers.times import MOVED
+
+Arguments = TypeVarTuple("Arguments")
+Answer = TypeVar("Answer")
 
 _REAL_STEP: Final = 0.02  # seconds that are waited for threads and sockets at a time
 _MOST_STEPS: Final = 2_000  # of one move of the clock: timers that lie closer together fire together
@@ -100,7 +103,9 @@ class ClockedLoop(asyncio.SelectorEventLoop):
 
     # -- what it watches
 
-    def run_in_executor(self, executor: Executor | None, func: Callable[..., Any], *args: Any) -> Any:
+    def run_in_executor(
+        self, executor: Executor | None, func: Callable[[*Arguments], Answer], *args: *Arguments
+    ) -> asyncio.Future[Answer]:
         future = super().run_in_executor(executor, func, *args)
         if not future.done():
             self._in_threads += 1

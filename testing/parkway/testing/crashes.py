@@ -56,7 +56,7 @@ async def run_scenario(
     agent keeps it (only actions of its own, with `order="key"`). `options` are AgentTest's; scripted models begin
     anew for every run. Raises CrashError.
     """
-    runs = _Runs(agent, crash, in_order, options)
+    runs = _Runs(crash, options, in_order=in_order)
     for death in runs.deaths():
         test = AgentTest(agent, **runs.options(), death=death)
         try:
@@ -80,7 +80,7 @@ def run_scenario_sync(
     **options: Any,
 ) -> Survived:
     """As `run_scenario`, for a scenario that is no coroutine function."""
-    runs = _Runs(agent, crash, in_order, options)
+    runs = _Runs(crash, options, in_order=in_order)
     for death in runs.deaths():
         test = SyncAgentTest(agent, **runs.options(), death=death)
         try:
@@ -98,12 +98,11 @@ def run_scenario_sync(
 class _Runs:
     """The runs of one scenario: the first one without a death, the others as the first one's commits say."""
 
-    def __init__(self, agent: Any, crash: Crash | None, in_order: bool | None, options: dict[str, Any]) -> None:
+    def __init__(self, crash: Crash | None, options: dict[str, Any], *, in_order: bool | None) -> None:
         if crash not in {None, "every-commit"}:
             raise AgentTestError(f"crash={crash!r}: 'every-commit', or None for none")
         if crash is not None and options.get("kafka"):
             raise AgentTestError("crash='every-commit' runs in memory only; leave kafka=... out")
-        self._agent = agent
         self._crash = crash
         self._in_order = in_order
         self._options = options

@@ -6,7 +6,7 @@ The test's own loop, if it has one, is free meanwhile, and its clock is its own.
 
 import asyncio
 import threading
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any, Final, TypeVar
 
 from parkway.testing.clock import Clock, ClockedLoop
@@ -34,6 +34,14 @@ class Host:
     async def call_async(self, command: Coroutine[Any, Any, Answer]) -> Answer:
         """Run a command, and await it on the caller's loop."""
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(self._alone(command), self.loop))
+
+    def make(self, factory: Callable[[], Answer]) -> Answer:
+        """Make something that belongs to the loop."""
+
+        async def make() -> Answer:
+            return factory()
+
+        return self.call(make())
 
     def close(self) -> None:
         self.loop.call_soon_threadsafe(self.loop.stop)

@@ -6,7 +6,6 @@ from typing import Final, Protocol
 from parkway.runtime.records import Record
 from parkway.testing.log_record import LogRecord
 
-
 COMMAND: Final = "command of the test"  # the name of tasks that are not the agent's
 
 
@@ -29,6 +28,6 @@ class Installation(Protocol):
         """
         ...
 
-    def read(self) -> list[LogRecord]:
-        """Every committed record, as of the last run or now; per partition in order."""
+    async def read(self) -> list[LogRecord]:
+        """Every committed record; those of a partition in order."""
         ...

@@ -1,4 +1,4 @@
-"""An agent with other resources and tools than its class says, for a test: a class made of it, which is left as it is."""
+"""An agent with other resources and tools than its class says: a class made of it for a test; it stays as it is."""
 
 import copy
 from collections.abc import Callable, Iterable, Mapping, Sequence

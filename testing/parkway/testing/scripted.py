@@ -124,7 +124,7 @@ class ScriptedModel(FunctionModel):
     def fresh(self) -> "ScriptedModel":
         """The same script, from its beginning."""
         again = ScriptedModel(*self._script, per_conversation=self._per_conversation, name=self.model_name)
-        again._function = self._function  # noqa: SLF001  (the same class)
+        again._function = self._function
         return again
 
     def process_died(self) -> None:

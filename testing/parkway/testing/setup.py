@@ -62,6 +62,4 @@ def make_setup(
     if policies:
         plan = Plan.model_validate({**plan.model_dump(), **policies}).with_build()
     taken = tuple(one for one in scripted(models or {}) if isinstance(one, ScriptedModel))
-    return Setup(
-        changed, plan, Settings(**{"capture_content": True, **(settings or {}), **own}), partitions, taken
-    )
+    return Setup(changed, plan, Settings(**{"capture_content": True, **(settings or {}), **own}), partitions, taken)

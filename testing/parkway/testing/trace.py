@@ -164,7 +164,9 @@ class _Builder:
             self._events.append(("", Node("event", body["type"], f"{body['type']} (no id)", body)))
 
 
-_FAILURES: Final = frozenset({EventType.ChatResponseEvent, EventType.ToolResponseEvent, EventType.DecisionResponseEvent})
+_FAILURES: Final = frozenset(
+    {EventType.ChatResponseEvent, EventType.ToolResponseEvent, EventType.DecisionResponseEvent}
+)
 
 
 def _told(name: str, attributes: dict[str, Any]) -> str:

@@ -165,6 +165,20 @@ class Worker:
         """
         return self._assignment is not None and self._flow.is_quiet and self._committer.is_quiet
 
+    @property
+    def name(self) -> str:
+        """The action's."""
+        return self._action.name
+
+    @property
+    def runs(self) -> bool:
+        """Does a handler run?"""
+        return len(self._flow.handlers) > 0
+
+    def next_attempt(self) -> float | None:
+        """Seconds until a record that failed is tried again; None when none waits for that."""
+        return self._flow.backlog.wait()
+
     def in_flight(self) -> str:
         """What is not quiet, for people; nothing when all is."""
         if self.is_quiet:

@@ -48,7 +48,7 @@ class MemoryInstallation:
     async def send(self, records: Sequence[Record]) -> None:
         self._log.write(records)
 
-    def read(self) -> list[LogRecord]:
+    async def read(self) -> list[LogRecord]:
         return self._log.of_topics(spec.name for spec in self._setup.topics())
 
     async def run(self, at_most: float, patience: float) -> None:

@@ -1,7 +1,7 @@
 """The log: ordered records per topic and partition, committed offsets, and transactions that are atomic.
 
-What a broker would refuse is refused here: a record for a topic that is not there, and one that is too large. Everything
-that is in the log is committed: a transaction is written in one step, so nobody sees half of one.
+What a broker would refuse is refused here: a record for a topic that is not there, and one that is too large.
+Everything that is in the log is committed: a transaction is written in one step, so nobody sees half of one.
 """
 
 from collections import defaultdict
