@@ -69,21 +69,13 @@ class SyncAgentTest(BaseAgentTest):
     """The same for tests without an event loop: `with SyncAgentTest(Support) as test: test.send(...); test.run()`."""
 
     def __enter__(self) -> Self:
-        host = self._open()
-        try:
-            host.call(self._start())
-        except BaseException:
-            self._close()
-            raise
+        self.open()
         return self
 
     def __exit__(
         self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
     ) -> None:
-        try:
-            self._running().call(self._stop())
-        finally:
-            self._close()
+        self.close()
 
     def send(
         self,

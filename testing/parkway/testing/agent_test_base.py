@@ -1,6 +1,6 @@
 """What the async agent test and its sync twin share: how they are set up, and what can be looked at."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Any, Final
 
@@ -46,6 +46,7 @@ class BaseAgentTest:
         partitions: int = 3,
         settings: Mapping[str, Any] | None = None,
         policies: Mapping[str, Any] | None = None,
+        actions: Sequence[str] = (),
         death: Death | None = None,
     ) -> None:
         """Raise AgentTestError for overrides that the agent has no place for, AgentError for an agent that is none.
@@ -53,7 +54,7 @@ class BaseAgentTest:
         `agent`: the class (one instance a process), an instance, or `MODULE:AGENT`. `models`, `tools`, `resources` go
         over its own (`overrides.py`). `kafka`: False or None for a log in memory, `host:port` for that broker,
         True for one that is started. `settings` are those of `PARKWAY_*`, by their names; `policies` go over the
-        plan's, such as `hop_limit=5`.
+        plan's, such as `hop_limit=5`. `actions`: only these run, as under `parkway worker --action`.
         """
         self._on_kafka = kafka or None
         if self._on_kafka is not None and death is not None:
@@ -67,6 +68,7 @@ class BaseAgentTest:
             partitions=partitions,
             settings=settings,
             policies=policies,
+            actions=actions,
             **own,
         )
         self._death = death
@@ -172,7 +174,25 @@ class BaseAgentTest:
         assert installation is not None
         return Views(self._setup.settings.topics, self._codec, host.call(installation.read()))
 
+    def open(self) -> None:
+        """Start it, where no `with` fits: `close` ends it."""
+        host = self._open()
+        try:
+            host.call(self._start())
+        except BaseException:
+            self._close()
+            raise
+
+    def close(self) -> None:
+        """End it."""
+        try:
+            self._running().call(self._stop())
+        finally:
+            self._close()
+
     def _open(self) -> Host:
+        for model in self._setup.scripted:
+            model.restart()
         host = Host(stands=self._on_kafka is None)
         if self._on_kafka is None:
             self._installation = host.make(lambda: MemoryInstallation(self._setup, host.loop, self._death))

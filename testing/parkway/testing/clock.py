@@ -9,7 +9,7 @@ do `asyncio.sleep` and `asyncio.timeout`; `time.time()` and `datetime.now()` of 
 import asyncio
 import selectors
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from concurrent.futures import Executor
 from datetime import UTC, datetime
 from typing import Any, Final, TypeVar, TypeVarTuple
@@ -32,6 +32,7 @@ class ClockedLoop(asyncio.SelectorEventLoop):
         self._began = time.monotonic()
         self._moved = 0.0  # seconds
         self._idle: asyncio.Future[None] | None = None
+        self.between: Callable[[], Awaitable[bool]] | None = None  # two moves; True: it has done something
         self._in_threads = 0
         self._selecting = _Selector(self)
         super().__init__(self._selecting)
@@ -51,7 +52,7 @@ class ClockedLoop(asyncio.SelectorEventLoop):
 
     def now_ms(self) -> int:
         """Milliseconds since 1970 (UTC)."""
-        return self._began_ms + int((self.time() - self._began) * 1000)
+        return self._began_ms + round((self.time() - self._began) * 1000)
 
     @property
     def stands(self) -> bool:
@@ -94,6 +95,8 @@ class ClockedLoop(asyncio.SelectorEventLoop):
         step = seconds / _MOST_STEPS
         while True:
             await self.idle()
+            if self.between is not None and await self.between():
+                continue
             timer = self.next_timer()
             if timer is None or timer > target:
                 break

@@ -18,7 +18,6 @@ from parkway.testing.agent_test import AgentTest, SyncAgentTest
 from parkway.testing.errors import AgentTestError
 from parkway.testing.memory.installation import MemoryInstallation
 from parkway.testing.memory.lives import Death
-from parkway.testing.scripted import ScriptedModel
 from parkway.testing.views import key_text
 
 Crash = Literal["every-commit"]
@@ -58,7 +57,7 @@ async def run_scenario(
     """
     runs = _Runs(crash, options, in_order=in_order)
     for death in runs.deaths():
-        test = AgentTest(agent, **runs.options(), death=death)
+        test = AgentTest(agent, **options, death=death)
         try:
             async with test:
                 await scenario(test)
@@ -82,7 +81,7 @@ def run_scenario_sync(
     """As `run_scenario`, for a scenario that is no coroutine function."""
     runs = _Runs(crash, options, in_order=in_order)
     for death in runs.deaths():
-        test = SyncAgentTest(agent, **runs.options(), death=death)
+        test = SyncAgentTest(agent, **options, death=death)
         try:
             with test:
                 scenario(test)
@@ -105,7 +104,6 @@ class _Runs:
             raise AgentTestError("crash='every-commit' runs in memory only; leave kafka=... out")
         self._crash = crash
         self._in_order = in_order
-        self._options = options
         self._deaths: list[Death] = []
         self._commits: list[str] = []
         self._expected: Outcome = {}
@@ -117,10 +115,6 @@ class _Runs:
         for number in range(1, len(self._commits) + 1):
             for side in ("before", "after"):
                 yield Death(number, side)
-
-    def options(self) -> dict[str, Any]:
-        models = {name: _fresh(model) for name, model in (self._options.get("models") or {}).items()}
-        return {**self._options, "models": models}
 
     def ended(self, death: Death | None, test: AgentTest | SyncAgentTest) -> None:
         outcome = _outcome(test, in_order=self._keeps_order(test))
@@ -152,12 +146,6 @@ class _Runs:
             return self._in_order
         specs = [definition_of(test.agent).action(action.name) for action in test.plan.actions]
         return all(spec is not None and spec.options.order == "key" for spec in specs)
-
-
-def _fresh(model: Any) -> Any:
-    if isinstance(model, ScriptedModel):
-        return model.fresh()
-    return [_fresh(one) for one in model] if isinstance(model, list | tuple) else model
 
 
 def _outcome(test: AgentTest | SyncAgentTest, *, in_order: bool) -> Outcome:

@@ -5,9 +5,12 @@ The test's own loop, if it has one, is free meanwhile, and its clock is its own.
 """
 
 import asyncio
+import logging
 import threading
 from collections.abc import Callable, Coroutine
 from typing import Any, Final, TypeVar
+
+import structlog
 
 from parkway.testing.clock import Clock, ClockedLoop
 from parkway.testing.installation import COMMAND
@@ -17,10 +20,17 @@ Answer = TypeVar("Answer")
 _JOIN: Final = 10.0
 
 
+def _calm_logs() -> None:
+    """A process that starts says so in many lines; a test that configures no logs wants warnings."""
+    if not structlog.is_configured():
+        structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING))
+
+
 class Host:
     """Runs one command of the test at a time."""
 
     def __init__(self, *, stands: bool) -> None:
+        _calm_logs()
         self.loop = ClockedLoop(stands=stands)
         self.clock = Clock(self.loop, self.call)
         self._lock = asyncio.Lock()

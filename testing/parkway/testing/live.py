@@ -150,7 +150,7 @@ class KafkaInstallation:
         async with running(agent):
             try:
                 links = KafkaLinks(settings, _INSTANCE, self._health, stores, predecessor_died=True)
-                self._workers = await make_workers(settings, setup.plan, agent, (), links)
+                self._workers = await make_workers(settings, setup.plan, agent, setup.actions, links)
                 for worker in self._workers:
                     worker.vitals.register(self._health)
                 self._runs = [asyncio.create_task(worker.run()) for worker in self._workers]

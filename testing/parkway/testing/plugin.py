@@ -13,12 +13,21 @@ import pytest
 if TYPE_CHECKING:
     from parkway.testing.kafka import Broker
 
+pytest_plugins = ["parkway.testing.agent_plugin"]
+
 
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Download the broker, where needed, before the clock of a test's time limit runs."""
-    wanted = any("parkway_kafka" in getattr(item, "fixturenames", ()) for item in session.items)
+    wanted = any(map(_needs_broker, session.items))
     if wanted and not session.config.option.collectonly:
         prepare_broker(session.config)
+
+
+def _needs_broker(item: pytest.Item) -> bool:
+    if "parkway_kafka" in getattr(item, "fixturenames", ()):
+        return True
+    call = getattr(item, "callspec", None)
+    return call is not None and call.params.get("parkway_on") == "kafka"
 
 
 def prepare_broker(config: pytest.Config) -> None:

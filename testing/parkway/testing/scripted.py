@@ -73,7 +73,7 @@ class Question:
     def tool_results(self) -> dict[str, Any]:
         """What each tool gave last, by its name: a value, or the text of its failure."""
         return {
-            part.tool_name: part.content
+            part.tool_name: _value(part)
             for message in self.messages
             for part in message.parts
             if isinstance(part, ToolReturnPart)
@@ -92,9 +92,9 @@ class ScriptedModel(FunctionModel):
     """A chat model that gives the replies of a script, one a request, or what a function of the `Question` gives.
 
     `ScriptedModel("a", "b")`: the first request is answered with "a", whoever asks. `per_conversation=True`: every
-    conversation goes through the script from its beginning. A script that is used up raises ScriptError, from
-    `test.run()` too. `questions` are the requests so far. An exception is raised where it stands; the chat's own
-    retries ask again and get the next reply.
+    conversation goes through the script from its beginning, so any number of them are answered. A script that is used
+    up raises ScriptError, from `test.run()` too. `questions` are the requests so far. An exception is raised where it
+    stands; the chat's own retries ask again and get the next reply.
 
     A process that died in a test asks again what it had asked: it gets the same reply again.
     """
@@ -114,18 +114,17 @@ class ScriptedModel(FunctionModel):
             raise ValueError("ScriptedModel(...): replies, or one function of the question; not both")
         self._script: tuple[Any, ...] = script
         self._per_conversation = per_conversation
-        self.questions: list[Question] = []
-        self.problems: list[ScriptError] = []
-        self._next: dict[str, int] = defaultdict(int)
-        self._given: dict[str, list[Any]] = defaultdict(list)
-        self._again: dict[str, deque[Any]] = {}
+        self.restart()
         super().__init__(self._answer, model_name=name)
 
-    def fresh(self) -> "ScriptedModel":
-        """The same script, from its beginning."""
-        again = ScriptedModel(*self._script, per_conversation=self._per_conversation, name=self.model_name)
-        again._function = self._function
-        return again
+    def restart(self) -> None:
+        """Begin anew: every AgentTest does so with the models that it is given."""
+        self.questions: list[Question] = []
+        self.problems: list[ScriptError] = []
+        self._position = 0
+        self._raised: dict[str, int] = defaultdict(int)  # by conversation: replies of the script that were exceptions
+        self._given: dict[str, list[Any]] = defaultdict(list)
+        self._again: dict[str, deque[Any]] = {}
 
     def process_died(self) -> None:
         """What was asked before is asked again, and gets the replies that it got."""
@@ -140,7 +139,7 @@ class ScriptedModel(FunctionModel):
         while isinstance(reply, After):
             await asyncio.sleep(reply.seconds)
             reply = reply.reply
-        if isinstance(reply, BaseException) or (isinstance(reply, type) and issubclass(reply, BaseException)):
+        if _is_exception(reply):
             raise reply
         return _response(reply, self.model_name)
 
@@ -152,7 +151,7 @@ class ScriptedModel(FunctionModel):
         if self._again.get(asked):
             return self._again[asked].popleft()
         line = _fingerprint(_first(question.messages)) if self._per_conversation else ""
-        position = self._next[line]
+        position = question.rounds + self._raised[line] if self._per_conversation else self._position
         if position >= len(self._script):
             problem = ScriptError(
                 f"ScriptedModel {self.model_name!r}: its script of {len(self._script)} "
@@ -161,10 +160,24 @@ class ScriptedModel(FunctionModel):
             )
             self.problems.append(problem)
             raise problem
-        self._next[line] += 1
+        self._position += 1
         reply = self._script[position]
+        self._raised[line] += _is_exception(reply.reply if isinstance(reply, After) else reply)
         self._given[asked].append(reply)
         return reply
+
+
+def _is_exception(reply: Any) -> bool:
+    return isinstance(reply, BaseException) or (isinstance(reply, type) and issubclass(reply, BaseException))
+
+
+def _value(part: ToolReturnPart) -> Any:
+    if part.outcome != "success" or not isinstance(part.content, str):
+        return part.content
+    try:
+        return json.loads(part.content)
+    except ValueError:
+        return part.content
 
 
 def _response(reply: Any, model_name: str) -> ModelResponse:

@@ -1,6 +1,6 @@
 """What an agent test runs: an agent with its overrides, its plan, and settings."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +23,7 @@ class Setup:
     settings: Settings
     partitions: int
     scripted: tuple[ScriptedModel, ...]
+    actions: tuple[str, ...] = ()  # that run; none: all
 
     def instance(self) -> Agent:
         """The agent of one process."""
@@ -47,6 +48,7 @@ def make_setup(
     partitions: int,
     settings: Mapping[str, Any] | None,
     policies: Mapping[str, Any] | None,
+    actions: Sequence[str],
     **own: Any,
 ) -> Setup:
     """`agent` may be `MODULE:AGENT`. `policies` go over the plan's (`hop_limit=5`). `own` settings go over the user's.
@@ -62,4 +64,11 @@ def make_setup(
     if policies:
         plan = Plan.model_validate({**plan.model_dump(), **policies}).with_build()
     taken = tuple(one for one in scripted(models or {}) if isinstance(one, ScriptedModel))
-    return Setup(changed, plan, Settings(**{"capture_content": True, **(settings or {}), **own}), partitions, taken)
+    return Setup(
+        changed,
+        plan,
+        Settings(**{"capture_content": True, **(settings or {}), **own}),
+        partitions,
+        taken,
+        tuple(actions),
+    )

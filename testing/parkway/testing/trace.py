@@ -91,19 +91,26 @@ class _Builder:
         self._handled: dict[str, list[tuple[str, bool]]] = defaultdict(list)  # event id -> action, resumed
         self._roots: list[tuple[str, Node]] = []
         self._events: list[tuple[str, Node]] = []
+        self._ids: dict[str, str] = {}  # topic:partition:offset of what came from outside -> its event's id
+        self._ours = {topics.requests, topics.events, topics.outputs}
 
     def build(self) -> Trace:
         topics = self._topics
+        quiet = {topics.parked, topics.state, topics.journal, topics.plans}
+        for record in self._views.records:
+            given = record.headers
+            if headers.ROOT in given:
+                self._ids[given[headers.ROOT].decode().rpartition(":")[0]] = given[headers.ROOT_ID].decode()
         for record in self._views.records:
             body = self._views.body(record)
             if record.topic == topics.dlq:
                 self._dead(record, body)
-            elif body is None or not isinstance(body.get("id"), str):
-                self._broken(record)
             elif record.topic.startswith((topics.action(""), topics.resume(""))):
-                self._routed(record, body["id"])
-            elif record.topic not in {topics.parked, topics.state, topics.journal, topics.plans}:
-                self._event(record, body)
+                self._routed(record, str((body or {}).get("id")))
+            elif record.topic in {topics.events, topics.outputs} or headers.ROOT in record.headers:
+                self._event(record, body or {})
+            elif record.topic not in quiet:
+                self._outside(record, body or {})
         for event_id, node in self._events:
             self._attach(event_id, node)
         return Trace([node for _, node in self._roots])
@@ -120,23 +127,39 @@ class _Builder:
         name = record.topic.removeprefix(self._topics.resume("") if resumed else self._topics.action(""))
         self._handled[event_id].append((name, resumed))
 
+    def _outside(self, record: LogRecord, body: dict[str, Any]) -> None:
+        """What came from outside may be no event of ours: the router has made one of it, and given it an id."""
+        place = f"{record.topic}:{record.partition}:{record.offset}"
+        event_id = str(body.get("id") or self._ids.get(place, ""))
+        if record.topic != self._topics.requests:
+            node = Node("event", record.topic, f"{record.topic} [{key_text(record.key)}] {_short(body)}", body)
+        elif isinstance(body.get("type"), str):
+            node = self._node(record, body, with_id=True)
+        elif not event_id:
+            return  # it is in the DLQ, which says why
+        else:
+            node = Node("event", "requests", f"requests [{key_text(record.key)}] {_short(body)}", body)
+        self._events.append((event_id, node))
+        self._roots.append((event_id, node))
+
     def _event(self, record: LogRecord, body: dict[str, Any]) -> None:
         upstream, action = body.get("upstreamEventId"), body.get("upstreamActionName")
-        inside = record.topic in {self._topics.events, self._topics.outputs} or upstream is not None
-        node = self._node(record, body, with_id=not inside)
-        self._events.append((body["id"], node))
+        node = self._node(record, body, with_id=False)
+        self._events.append((str(body.get("id")), node))
         if upstream is not None:
             self._sent[str(upstream), str(action or "")].append(node)
-        elif record.topic == self._topics.outputs and body.get("type") in _FAILURES:
+        elif body.get("type") in _FAILURES:
             self._sent[str(body.get("attributes", {}).get("request_id")), ""].append(node)  # the router's refusal
-        else:
-            self._roots.append((body["id"], node))
+        else:  # a plain value for somebody else's topic
+            self._sent[record.headers.get(headers.ROOT_ID, b"").decode(), ""].append(node)
 
     def _node(self, record: LogRecord, body: dict[str, Any], *, with_id: bool) -> Node:
-        name, attributes = str(body.get("type")), body.get("attributes") or {}
+        if not isinstance(body.get("type"), str) or record.topic not in self._ours:
+            return Node("output", record.topic, f"{record.topic} {_short(body)}", body)
+        name, attributes = str(body["type"]), body.get("attributes") or {}
         if name == EventType.OutputEvent:
             return Node("output", "output", f"output {_short(attributes.get('output'))}", attributes.get("output"))
-        words = [name, str(body["id"]) if with_id else "", f"[{key_text(record.key)}]" if with_id else ""]
+        words = [name, str(body.get("id", "")) if with_id else "", f"[{key_text(record.key)}]" if with_id else ""]
         text = " ".join(filter(None, [*words, _told(name, attributes)]))
         return Node("event", name, text, body)
 
@@ -155,13 +178,6 @@ class _Builder:
             self._sent[event_id, action].append(node)
         else:
             self._roots.append(("", node))
-
-    def _broken(self, record: LogRecord) -> None:
-        if record.topic in {self._topics.parked, self._topics.state, self._topics.journal, self._topics.plans}:
-            return
-        body = self._views.body(record)
-        if body is not None and isinstance(body.get("type"), str):  # it gets its id from the router
-            self._events.append(("", Node("event", body["type"], f"{body['type']} (no id)", body)))
 
 
 _FAILURES: Final = frozenset(

@@ -7,6 +7,7 @@ may die at a commit (lives.py); then all that it held in memory is gone, and ano
 import asyncio
 import time
 from collections.abc import Sequence
+from typing import Any
 
 from parkway.agents.agent import running
 from parkway.router.routing import Routing
@@ -37,13 +38,21 @@ class MemoryInstallation:
         self._workers: list[Worker] = []
         self._router: MemoryRouter | None = None
         self._process: asyncio.Task[None] | None = None
+        self._leave = asyncio.Event()
 
     async def start(self) -> None:
+        self._loop.between = self._died
         await self._begin()
 
     async def stop(self) -> None:
-        if self._process is not None:
-            await self._end(self._process)
+        process = self._process
+        self._loop.between = None
+        if process is None:
+            return
+        if not process.done():
+            self._leave.set()
+            await asyncio.wait([process])
+        await self._end(process)
 
     async def send(self, records: Sequence[Record]) -> None:
         self._log.write(records)
@@ -92,15 +101,19 @@ class MemoryInstallation:
             routing = Routing(setup.plan, setup.settings.topics, codec, setup.partitions)
             failed: asyncio.Future[None] = self._loop.create_future()
             self._workers = await make_workers(
-                setup.settings, setup.plan, agent, (), MemoryLinks(setup.settings, self._log, self.lives)
+                setup.settings, setup.plan, agent, setup.actions, MemoryLinks(setup.settings, self._log, self.lives)
             )
             group = setup.settings.topics.router_group
             self._router = MemoryRouter(routing, group, self._log, self.lives, failed.set_exception)
             runs: list[asyncio.Future[None]] = [asyncio.create_task(worker.run()) for worker in self._workers]
             self._router.start()
             ready.set_result(None)
+            leaving: asyncio.Future[Any] = asyncio.create_task(self._leave.wait())
             try:
-                await asyncio.gather(failed, *runs)
+                ends = [failed, leaving, *runs]
+                done, _ = await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+                for ended in done:
+                    ended.result()
             finally:
                 self._kill()
                 for run in runs:
