@@ -5,10 +5,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from confluent_kafka import Message
+from confluent_kafka.admin import NewTopic
 from contract_agents import Contexts, Outcomes
 
 from parkway.agents import Event, load_agent
+from parkway.runtime.clients import admin_client, plain_producer
+from parkway.runtime.settings import Settings
 from parkway.testing import CallTool, Question, ScriptedModel, SyncAgentTest, run_scenario_sync
+from parkway.testing.log_record import partition_of
 
 ROOT = Path(__file__).parents[2]
 BOTH = pytest.mark.parkway(on=["memory", "kafka"])
@@ -44,6 +49,24 @@ def test_the_github_example_puts_out_the_same_in_memory_and_on_kafka(
     assert in_memory == on_kafka
     assert sum(map(len, in_memory.values())) > 5
     assert any("'kind': 'issue'" in one for lines in in_memory.values() for one in lines)
+
+
+def test_keys_go_where_librdkafka_puts_them(parkway_kafka: Any, parkway_namespace: str) -> None:
+    topic, keys = f"{parkway_namespace}.keys", [f"key-{number}".encode() for number in range(50)]
+    settings = Settings(bootstrap_servers=parkway_kafka.bootstrap_servers, namespace=parkway_namespace)
+    admin = admin_client(settings, "tests")
+    admin.create_topics([NewTopic(topic, num_partitions=7, replication_factor=1)])[topic].result()
+    producer, placed = plain_producer(settings, "tests"), {}
+
+    def delivered(error: object, message: Message) -> None:
+        assert error is None
+        placed[message.key()] = message.partition()
+
+    for key in keys:
+        producer.produce(topic, b"v", key, on_delivery=delivered)
+    producer.flush(30)
+    admin.delete_topics([topic])[topic].result()
+    assert placed == {key: partition_of(key, 7, 0) for key in keys}
 
 
 def replies(question: Question) -> Any:
