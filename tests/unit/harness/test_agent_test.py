@@ -3,7 +3,7 @@ import threading
 import time
 
 import pytest
-from support import Flaky, Support, lookup, ticket
+from harness_agents import Flaky, Support, lookup, ticket
 
 from parkway.agents import ChatMessage, ChatRequestEvent, Event
 from parkway.schemas.errors import ErrorType
@@ -53,13 +53,13 @@ async def test_what_does_not_match_does_nothing():
 
 
 def test_the_sync_twin_and_an_agent_by_its_name(monkeypatch):
-    with SyncAgentTest("support:Support", models=PAID) as test:
+    with SyncAgentTest("harness_agents:Support", models=PAID) as test:
         test.send(ticket(1), key="c1")
         test.send(ticket(2), key="c2")
         test.run()
         assert sorted(one["of"] for one in test.outputs) == ["t-1", "t-2"]
         assert test.outputs_of("c2") == [{"of": "t-2", "text": "It is paid."}]
-        assert test.plan.agent == "support:Support"
+        assert test.plan.agent == "harness_agents:Support"
 
 
 def test_a_chat_from_outside_is_answered_to_outside_only():

@@ -1,5 +1,5 @@
 import pytest
-from support import Flaky, Leaky, Support, ticket
+from harness_agents import Flaky, Leaky, Support, ticket
 
 from parkway.agents import Agent, Context, Event, action
 from parkway.testing import (

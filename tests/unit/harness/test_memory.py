@@ -1,6 +1,6 @@
 import pytest
 from confluent_kafka import TopicPartition
-from support import Support, ticket
+from harness_agents import Support, ticket
 
 from parkway.agents import Agent, ChatMessage, ChatRequestEvent, Context, Event, Source, action
 from parkway.runtime.records import Record

@@ -4,7 +4,7 @@ import subprocess
 import sys
 
 import pytest
-from support import Flaky
+from harness_agents import Flaky
 
 from parkway.agents import Event
 

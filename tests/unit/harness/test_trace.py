@@ -1,4 +1,4 @@
-from support import Flaky, Support, ticket
+from harness_agents import Flaky, Support, ticket
 
 from parkway.agents import Event
 from parkway.testing import CallTool, ScriptedModel, SyncAgentTest
