@@ -10,7 +10,7 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Executor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from typing import Final
 
 from parkway.runtime import metrics
@@ -48,9 +48,9 @@ class Committer:
         on_fenced: Callable[[], None],
         *,
         largest_bytes: int,
-        thread: Executor,
+        thread: Executor | None = None,
     ) -> None:
-        """`thread` is a single one: the producer's."""
+        """`thread` is a single one, the producer's; None: one of its own."""
         self._producer = producer
         self._parked_topic = parked_topic
         self._state_topic = state_topic
@@ -58,7 +58,7 @@ class Committer:
         self._on_committed = on_committed
         self._on_fenced = on_fenced
         self._log = get_logger("committer").bind(action=action)
-        self._thread = thread
+        self._thread = thread or ThreadPoolExecutor(1, thread_name_prefix=f"producer-{action}")
         self._assignment: Assignment | None = None
         self._results: deque[Result] = deque()
         self._bytes = 0  # of their records

@@ -11,7 +11,7 @@ partition comes back (adoption.py).
 import asyncio
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Executor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from typing import Any, Final, Literal, TypeVar
 
 from confluent_kafka.admin import AdminClient
@@ -77,11 +77,11 @@ class Worker:
         partitions: int,
         largest_span: int,
         admin: AdminClient,
-        threads: Executor,
+        threads: Executor | None = None,
     ) -> None:
         """`limiters` are the action's; they get this worker's share of the topic's `partitions`.
 
-        On `threads` runs what waits for a broker.
+        On `threads` runs what waits for a broker; None: on some of its own.
         """
         self.failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._topics = settings.topics
@@ -99,7 +99,7 @@ class Worker:
         self._in_hand = InHand(settings.buffer_bytes)
         self._carried = Carried()
         self._kept = KeptIndexes(action.name, settings.kept_bytes)
-        self._threads = threads
+        self._threads = threads or ThreadPoolExecutor(3, thread_name_prefix=f"worker-{action.name}")
         self._lag = Lag(admin, self._current, self._in_thread)
         self.vitals = Vitals(action.name, self._topics.worker_group(action.name))
         self._flow = Flow(
