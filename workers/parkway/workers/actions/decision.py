@@ -1,7 +1,6 @@
 """The decision action: asks a decision model, and ends in exactly one response. It parks nothing."""
 
 import asyncio
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -19,6 +18,7 @@ from parkway.workers.actions.decision_backends import DecisionBackends
 from parkway.workers.actions.usage import Tally
 from parkway.workers.effects import Effects, JournalEntry, PoisonError, Task
 from parkway.workers.limiter import Limiter
+from parkway.workers.times import now
 
 BACKOFF: Final = Retry(backoff=0.5, max_backoff=30.0)
 
@@ -105,7 +105,7 @@ class DecisionAction:
 
     async def _decide(self, task: Task, tally: Tally, journal: list[JournalEntry]) -> Effects:
         wanted = self._read(task)
-        seconds_left = wanted.deadline / 1000 - time.time()
+        seconds_left = wanted.deadline / 1000 - now()
         if seconds_left <= 0:
             raise _DecisionError(ErrorType.DEADLINE_EXCEEDED, _late(wanted.deadline))
         limit = asyncio.timeout(seconds_left)
@@ -139,7 +139,7 @@ class DecisionAction:
         if not questions:
             message = f"no questions: neither the request nor the decision model {request.model!r} has any"
             raise _DecisionError(ErrorType.BAD_REQUEST, message)
-        deadline = min(task.deadline, int((time.time() + model.deadline) * 1000))
+        deadline = min(task.deadline, int((now() + model.deadline) * 1000))
         return _Wanted(Ask(request.state, questions), self._backends[request.model], deadline)
 
     def _internal(self, task: Task, error: Exception, tally: Tally) -> Effects:

@@ -18,7 +18,7 @@ from parkway.workers.actions.providers import CallError
 from parkway.workers.actions.usage import Tally
 from parkway.workers.effects import JournalEntry
 from parkway.workers.limiter import Limiter, Permit
-from parkway.workers.times import now_ms
+from parkway.workers.times import now, now_ms
 
 
 class DecisionBackends:
@@ -129,7 +129,7 @@ class DecisionBackends:
             return None
         wait = max(self._backoff.wait_after(attempt), error.retry_after or 0.0)
         too_long = (error.retry_after or 0.0) > self._backoff.max_backoff
-        return None if too_long or time.time() + wait >= deadline / 1000 else wait
+        return None if too_long or now() + wait >= deadline / 1000 else wait
 
 
 def _source_of(model: DecisionModel, source: Any, *, quote: bool) -> Source:
