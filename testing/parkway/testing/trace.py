@@ -204,9 +204,32 @@ def _told(name: str, attributes: dict[str, Any]) -> str:
                 f"{'failed' if success.get(call) is False else 'gave'} {_short(value)}"
                 for call, value in attributes["responses"].items()
             )
+        if name == EventType.ContextRetrievalRequestEvent:
+            return f"{attributes['vector_store']}: {_short(attributes['query'])}"
+        if name == EventType.ContextRetrievalResponseEvent:
+            return f"{len(attributes['documents'])} documents"
+        if name == EventType.DecisionRequestEvent:
+            return f"{attributes['model']}: {_short(attributes['state'])}"
+        if name == EventType.DecisionResponseEvent:
+            return _decided(attributes)
     except (KeyError, TypeError, IndexError, AttributeError):
         pass  # attributes that do not fit: shown as they are
     return _short({key: value for key, value in attributes.items() if key != "user_context"}) if attributes else ""
+
+
+def _decided(attributes: dict[str, Any]) -> str:
+    error = attributes.get("error")
+    answers = {name: _answer(answer) for name, answer in (attributes.get("answers") or {}).items()}
+    failed = f"failed: {error['type']}: {_cut(error['message'])}" if error else ""
+    return " ".join(filter(None, [_short(answers) if answers else "", failed]))
+
+
+def _answer(answer: Any) -> Any:
+    """What was chosen, without its probabilities."""
+    for word in ("choice", "answer", "value", "level", "score"):
+        if isinstance(answer, dict) and word in answer:
+            return answer[word]
+    return answer
 
 
 def _short(value: Any) -> str:
