@@ -1,5 +1,6 @@
 """Agents that show the contracts of user_context and of tool outcomes (DESIGN 4.2 and 4.3) in what they put out."""
 
+import asyncio
 from typing import Any, ClassVar
 
 from parkway.agents import (
@@ -11,6 +12,7 @@ from parkway.agents import (
     Event,
     EventType,
     FunctionCall,
+    Retry,
     ToolCall,
     ToolRequestEvent,
     ToolResponseEvent,
@@ -77,6 +79,20 @@ class Contexts(Agent):
                 **{name: attributes[name] for name in ("user_context",) if name in attributes},
             }
         )
+
+
+class Patient(Agent):
+    """Works at the third attempt, a minute later."""
+
+    @action("job", external=True, retry=Retry(attempts=3, on=(ConnectionError,), backoff=30, max_backoff=30))
+    async def work(self, event: Event, ctx: Context) -> None:
+        if ctx.attempt < 3:
+            raise ConnectionError
+        ctx.output(ctx.attempt)
+
+    @action("late", external=True, deadline=900)
+    async def wait(self, event: Event, ctx: Context) -> None:
+        await asyncio.Event().wait()
 
 
 class Outcomes(Agent):

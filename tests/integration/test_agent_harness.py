@@ -1,5 +1,6 @@
 """The same agent tests in memory and on a real Kafka; the contracts of DESIGN 4.2 and 4.3 through the whole system."""
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -7,12 +8,12 @@ from typing import Any
 import pytest
 from confluent_kafka import Message
 from confluent_kafka.admin import NewTopic
-from contract_agents import Contexts, Outcomes
+from contract_agents import Contexts, Outcomes, Patient
 
 from parkway.agents import Event, load_agent
 from parkway.runtime.clients import admin_client, plain_producer
 from parkway.runtime.settings import Settings
-from parkway.testing import CallTool, Question, ScriptedModel, SyncAgentTest, run_scenario_sync
+from parkway.testing import CallTool, NotQuietError, Question, ScriptedModel, SyncAgentTest, run_scenario_sync
 from parkway.testing.log_record import partition_of
 
 ROOT = Path(__file__).parents[2]
@@ -156,6 +157,22 @@ def test_user_context_survives_every_point_of_death() -> None:
     models = {"assistant": ScriptedModel(replies)}
     survived = run_scenario_sync(Contexts, scenario, crash="every-commit", models=models)
     assert len(survived.deaths) > 30
+
+
+@BOTH
+def test_the_clock_is_moved_past_back_offs_and_deadlines(parkway_agent_sync: Start) -> None:
+    began = time.monotonic()
+    test = parkway_agent_sync(Patient, partitions=1)
+    test.send(Event("job"), key="k")
+    test.run()
+    assert test.outputs == [3]
+    test.send(Event("late", id="l-1"), key="k")
+    with pytest.raises(NotQuietError, match=r"action 'wait': late 'l-1' runs"):
+        test.run(at_most=5, patience=3)
+    test.clock.advance(minutes=15)
+    test.run()
+    assert [dead.reason for dead in test.dlq] == ["deadline_exceeded"]
+    assert time.monotonic() - began < 60  # of 16 minutes
 
 
 # What a tool response says -> what the handler reads, and the text that the model is shown.

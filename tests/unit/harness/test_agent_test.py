@@ -282,7 +282,17 @@ def test_a_lifespan_is_opened_and_closed_with_the_process():
     assert agent.opened == ["open", "closed"]
 
 
+class Unopened(Flaky):
+    async def lifespan(self):
+        raise LookupError("no database")
+        yield
+
+
 class TestMistakes:
+    def test_a_lifespan_that_fails_is_said_at_the_beginning(self):
+        with pytest.raises(LookupError, match="no database"), SyncAgentTest(Unopened):
+            pass
+
     def test_a_script_that_is_used_up_names_the_request(self):
         models = {"assistant": ScriptedModel(CallTool("lookup", {"customer": "c1"}))}
         with SyncAgentTest(Support, models=models) as test:

@@ -68,11 +68,16 @@ def test_parked_requests_and_deadlines_survive():
         test.send(ticket(1), key="c1")
         test.run()
         assert len(test.parked) == 1
-        test.clock.advance(minutes=11)
+        test.clock.advance(seconds=25)
 
     model = ScriptedModel(CallTool("lookup", {"customer": "c1"}))
     survived = run_scenario_sync(
-        Support, scenario, crash="every-commit", models={"assistant": model}, actions=["triage", "chat", "answer"]
+        Support,
+        scenario,
+        crash="every-commit",
+        models={"assistant": model},
+        actions=["triage", "chat", "answer"],
+        settings={"request_deadline": 20},
     )
     assert "deadline_exceeded" in survived.outcome["outputs [c1]"][0]
 
