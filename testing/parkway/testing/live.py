@@ -18,7 +18,6 @@ from typing import Any, Final, Literal
 from confluent_kafka import KafkaException, Message, TopicPartition
 from confluent_kafka.admin import NewTopic
 
-from parkway.agents.agent import running
 from parkway.router.plan_watch import PlanLoader
 from parkway.router.service import Router
 from parkway.runtime.clients import admin_client, plain_producer
@@ -34,7 +33,7 @@ from parkway.testing.errors import AgentTestError, NotQuietError
 from parkway.testing.kafka import Broker, BrokerError, open_broker
 from parkway.testing.log_record import LogRecord
 from parkway.testing.setup import Setup
-from parkway.workers.fleet import make_workers
+from parkway.workers.fleet import make_workers, opened
 from parkway.workers.links import KafkaLinks
 from parkway.workers.stores import Stores
 from parkway.workers.worker import Worker
@@ -147,7 +146,7 @@ class KafkaInstallation:
         setup, settings = self._setup, self._settings
         agent = setup.instance()
         stores = Stores(settings, f"{settings.namespace}.{_INSTANCE}")
-        async with running(agent):
+        async with opened(agent):
             try:
                 links = KafkaLinks(settings, _INSTANCE, self._health, stores, predecessor_died=True)
                 self._workers = await make_workers(settings, setup.plan, agent, setup.actions, links)

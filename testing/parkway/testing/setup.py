@@ -30,7 +30,8 @@ class Setup:
         return self.agent() if isinstance(self.agent, type) else self.agent
 
     def foreign_topics(self) -> list[str]:
-        return [source.topic for source in self.plan.sources] + list(self.plan.reply_topics)
+        sources, sinks = self.plan.sources, self.plan.sinks
+        return [*(one.topic for one in sources), *(one.topic for one in sinks), *self.plan.reply_topics]
 
     def topics(self) -> list[TopicSpec]:
         """Everything that is in the log."""

@@ -12,6 +12,7 @@ from parkway.schemas.events import Event, EventError
 from parkway.schemas.format_error import FormatError
 from parkway.schemas.journal import JournalRecord
 from parkway.schemas.parked import ParkedKind, ParkedRecord, split_parked_key
+from parkway.schemas.state import StateRecord
 from parkway.schemas.topics import Topics
 from parkway.testing.log_record import LogRecord
 
@@ -76,7 +77,7 @@ class Views:
     def state(self) -> dict[str, Any]:
         """`ctx.state` as of now: `<action>/<record key>` -> what is remembered."""
         return {
-            (record.key or b"").decode("utf-8", "replace"): jsonio.loads(record.value)
+            (record.key or b"").decode("utf-8", "replace"): StateRecord.from_json(record.value).state
             for record in newest(self.of(self._topics.state)).values()
             if record.value is not None
         }

@@ -9,7 +9,6 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from parkway.agents.agent import running
 from parkway.router.routing import Routing
 from parkway.runtime.codec import event_codec
 from parkway.runtime.records import Record
@@ -22,7 +21,7 @@ from parkway.testing.memory.lives import Death, DiedError, Lives
 from parkway.testing.memory.log import MemoryLog
 from parkway.testing.memory.router import MemoryRouter
 from parkway.testing.setup import Setup
-from parkway.workers.fleet import make_workers
+from parkway.workers.fleet import make_workers, opened
 from parkway.workers.worker import Worker
 
 
@@ -96,7 +95,7 @@ class MemoryInstallation:
     async def _live(self, ready: asyncio.Future[None]) -> None:
         setup = self._setup
         agent = setup.instance()
-        async with running(agent):
+        async with opened(agent):
             codec = event_codec(setup.settings)
             routing = Routing(setup.plan, setup.settings.topics, codec, setup.partitions)
             failed: asyncio.Future[None] = self._loop.create_future()

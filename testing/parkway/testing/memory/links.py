@@ -36,9 +36,8 @@ class MemoryLinks:
         restorer = Restorer(
             self._settings,
             admin,
-            action=planned.name,
             topic_ids={name: f"id-of-{name}" for name in named},
-            parks=planned.parks,
+            planned=planned,
             offsets=MemoryOffsets(log, group),
             open_reader=self._reader,
         )
