@@ -4,13 +4,14 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test unit integration lint format bench model chaos clean
+.PHONY: help setup demo test unit integration deployment lint format bench model chaos clean
 
 help:
 	@echo "make demo         run the main job: GitHub webhooks through an agent on a real Apache Kafka"
-	@echo "make test         lint, types, layers, unit and integration tests"
+	@echo "make test         lint, types, layers, and all tests"
 	@echo "make unit         the tests that need no broker (seconds)"
 	@echo "make integration  the tests on a real Apache Kafka"
+	@echo "make deployment   tests of deploy/: images, chart, alerts; skips what needs Docker, Helm or promtool without them"
 	@echo "make lint         ruff, mypy, import-linter"
 	@echo "make bench        the benchmarks"
 	@echo "make chaos        10 minutes of killed and halted processes and brokers, one answer each (SEED=n repeats)"
@@ -21,7 +22,7 @@ help:
 $(VENV)/.installed: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
-	$(BIN)/python -m pip install --quiet --editable ".[dev,openai,anthropic,registry,otel,disk,sqlite,pgvector,qdrant]" --group test
+	$(BIN)/python -m pip install --quiet --editable ".[dev,docker,openai,anthropic,registry,otel,disk,sqlite,pgvector,qdrant]" --group test
 	touch $@
 
 setup: $(VENV)/.installed
@@ -29,7 +30,7 @@ setup: $(VENV)/.installed
 demo: setup
 	$(BIN)/python -m examples.github_triage.demo
 
-test: lint unit integration
+test: lint unit integration deployment
 
 lint: setup
 	$(BIN)/ruff check .
@@ -46,6 +47,9 @@ unit: setup
 
 integration: setup
 	$(BIN)/pytest tests/integration --numprocesses 2 --dist loadfile
+
+deployment: setup
+	$(BIN)/pytest tests/deploy tests/containers
 
 bench: setup
 	$(BIN)/python benchmarks/run.py

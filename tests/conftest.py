@@ -1,4 +1,5 @@
 import pytest
+import requires
 from hypothesis import HealthCheck, settings
 
 from parkway.testing.plugin import prepare_broker
@@ -12,3 +13,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     # The first download of Kafka must not count as the time of the test that comes first.
     if any(item.get_closest_marker("integration") for item in session.items):
         prepare_broker(session.config)
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    requires.check(item)
