@@ -2,7 +2,9 @@
 
 The end is the *high* watermark: `Consumer.get_watermark_offsets` of a read_committed consumer gives the last stable
 offset instead. Probed with librdkafka 2.16: after a change of leaders `AdminClient.list_offsets` goes on asking with
-the old leader epoch and is fenced each time (`FENCED_LEADER_EPOCH`), until something refreshes its metadata.
+the old leader epoch and is fenced each time (`FENCED_LEADER_EPOCH`), until something refreshes its metadata. While the
+leader of a partition is gone it gives -1001 for it and no error (seen when one of three brokers was killed): taken for
+an offset it made a restore read nothing of what is parked, and take completed records again.
 """
 
 import contextlib
@@ -34,9 +36,12 @@ def _ask(
         return {}
     try:
         answers = admin.list_offsets(request, isolation_level=IsolationLevel.READ_UNCOMMITTED, request_timeout=_TIMEOUT)
-        return {(one.topic, one.partition): future.result().offset for one, future in answers.items()}
+        found = {(one.topic, one.partition): future.result().offset for one, future in answers.items()}
     except KafkaException as failure:
         get_logger("offsets").debug("log_offsets_not_yet", detail=failure.args[0].str())
-        with contextlib.suppress(KafkaException):
-            admin.list_topics(timeout=_TIMEOUT)  # refreshes the leaders
-        return None
+        found = None
+    if found is not None and all(offset >= 0 for offset in found.values()):
+        return found
+    with contextlib.suppress(KafkaException):
+        admin.list_topics(timeout=_TIMEOUT)  # refreshes the leaders
+    return None
