@@ -1,17 +1,22 @@
-"""The pytest plugin: a broker for the session and a namespace for every test.
+"""The pytest plugin: a broker for the session, a namespace for every test, a whole stack for an agent.
 
 Every pytest run of every user who has Parkway installed imports this module, so it imports nothing
 that takes time.
 """
 
 import secrets
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 if TYPE_CHECKING:
     from parkway.testing.kafka import Broker
+    from parkway.testing.stack import Stack
+
+BROKER = pytest.StashKey[str]()  # the kind of broker where the environment chooses none: pip or docker
 
 pytest_plugins = ["parkway.testing.agent_plugin"]
 
@@ -40,13 +45,13 @@ def prepare_broker(config: pytest.Config) -> None:
     capture = config.pluginmanager.getplugin("capturemanager")
     with capture.global_and_fixture_disabled():
         try:
-            prepare()
+            prepare(default=config.stash.get(BROKER, "pip"))
         except BrokerError:
             return
 
 
 @pytest.fixture(scope="session")
-def parkway_kafka() -> Iterator["Broker"]:
+def parkway_kafka(pytestconfig: pytest.Config) -> Iterator["Broker"]:
     """Start one broker for the session, when the first test asks for it, and wait until it answers.
 
     `parkway.testing.kafka.open_broker` says which settings choose it.
@@ -54,7 +59,7 @@ def parkway_kafka() -> Iterator["Broker"]:
     from parkway.testing.kafka import BrokerError, open_broker  # noqa: PLC0415  # see the top
 
     try:
-        with open_broker() as broker:
+        with open_broker(default=pytestconfig.stash.get(BROKER, "pip")) as broker:
             yield broker
     except BrokerError as error:
         pytest.fail(str(error), pytrace=False)
@@ -64,3 +69,22 @@ def parkway_kafka() -> Iterator["Broker"]:
 def parkway_namespace() -> str:
     """Return a namespace that no other test has, such as `t-3fa91c`."""
     return f"t-{secrets.token_hex(3)}"
+
+
+@pytest.fixture
+def parkway_stack(parkway_kafka: "Broker", tmp_path: Path) -> Iterator[Callable[..., "Stack"]]:
+    """Start topics, a router and workers for an agent: `parkway_stack("support:Support", workers=2)`.
+
+    `parkway.testing.stack.open_stack` explains the arguments, `Stack` what a test does with it. Everything ends with
+    the test.
+    """
+    from parkway.testing.stack import open_stack  # noqa: PLC0415  # see the top
+
+    with ExitStack() as stacks:
+
+        def start(agent: Any, **arguments: Any) -> "Stack":
+            namespace = f"t-{secrets.token_hex(3)}"
+            given = {"namespace": namespace, "folder": tmp_path / namespace, **arguments}
+            return stacks.enter_context(open_stack(agent, bootstrap_servers=parkway_kafka.bootstrap_servers, **given))
+
+        yield start

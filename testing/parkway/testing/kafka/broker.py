@@ -41,6 +41,7 @@ def open_broker(
     port: int | None = None,
     overrides: Mapping[str, str] | None = None,
     fresh: bool = False,
+    default: str = "pip",
 ) -> Iterator[Broker]:
     """Yield a broker that answers, and stop it afterwards if it was started here.
 
@@ -49,12 +50,13 @@ def open_broker(
     - `PARKWAY_BOOTSTRAP_SERVERS=host:port[,...]`: one that runs; the arguments say nothing to it.
     - `PARKWAY_BROKER=docker`: containers of `KAFKA_IMAGE` (default `apache/kafka:4.4.0`), whose topics
       go with them: `data_dir`, `port` and `fresh` say nothing to them.
-    - else (`PARKWAY_BROKER=pip`): `PipKafka`, which explains the arguments.
+    - `PARKWAY_BROKER=pip`: `PipKafka`, which explains the arguments.
+    - else the one of the last two that `default` names.
 
     Raises: BrokerError when that broker cannot be had.
     """
     running = os.environ.get("PARKWAY_BOOTSTRAP_SERVERS")
-    kind = _kind()
+    kind = _kind(default)
     if running:
         yield _answering(running)
     elif kind == "docker":
@@ -68,17 +70,17 @@ def open_broker(
         raise BrokerError(f"PARKWAY_BROKER={kind!r} is unknown: it is pip or docker")
 
 
-def prepare() -> None:
-    """Download what `open_broker` would start, if anything is to be downloaded.
+def prepare(*, default: str = "pip") -> None:
+    """Download what `open_broker` would start, if pip is to bring it.
 
     Raises: BrokerError
     """
-    if not os.environ.get("PARKWAY_BOOTSTRAP_SERVERS") and _kind() == "pip":
+    if not os.environ.get("PARKWAY_BOOTSTRAP_SERVERS") and _kind(default) == "pip":
         install()
 
 
-def _kind() -> str:
-    return os.environ.get("PARKWAY_BROKER") or "pip"
+def _kind(default: str) -> str:
+    return os.environ.get("PARKWAY_BROKER") or default
 
 
 def _answering(servers: str) -> RunningBroker:
