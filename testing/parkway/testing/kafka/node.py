@@ -5,7 +5,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 
@@ -54,13 +54,13 @@ class Node:
         # Kafka writes this file last.
         return (self.folder / LOG_DIRECTORY / "meta.properties").exists()
 
-    def format(self, cluster_id: str) -> None:
+    def format(self, cluster_id: str, arguments: Sequence[str] = ()) -> None:
         """Make the data folder of a new node, as a member of the cluster.
 
         Raises: BrokerError with what Kafka says against it.
         """
         command = self._java.command(
-            "kafka.tools.StorageTool", "format", "--cluster-id", cluster_id, "--config", "server.properties"
+            "kafka.tools.StorageTool", "format", "--cluster-id", cluster_id, "--config", "server.properties", *arguments
         )
         done = subprocess.run(  # noqa: S603  # our own command
             command, cwd=self.folder, text=True, capture_output=True, check=False
@@ -107,7 +107,7 @@ class Node:
         while not accepts(self.address.broker_port) and time.monotonic() < deadline:
             self.check()
             time.sleep(0.05)
-        server = self.address.bootstrap_server
+        server = self.address.probed_server
         if not wait_for_nodes(server, peers, deadline=deadline, check=self.check):
             raise BrokerError(
                 f"Apache Kafka (node {self.address.node}) did not answer in time at {server}. "

@@ -17,6 +17,7 @@ from parkway.testing.kafka.java import Java
 from parkway.testing.kafka.node import Node
 from parkway.testing.kafka.ports import HOST, free_ports, is_free
 from parkway.testing.kafka.properties import Address, new_cluster_id, server_properties
+from parkway.testing.kafka.security import Security
 
 _START_SECONDS = 90.0
 _STOP_SECONDS = 15.0
@@ -38,6 +39,7 @@ class PipKafka:
             every `start()`; the advertised listeners follow.
         overrides: properties that go over ours in every node's `server.properties`.
         fresh: remove what `data_dir` holds of an earlier broker before the start.
+        security: who may do what. None: everybody everything. A folder keeps the users that it was made with.
 
     """
 
@@ -49,6 +51,7 @@ class PipKafka:
         port: int | None = None,
         overrides: Mapping[str, str] | None = None,
         fresh: bool = False,
+        security: Security | None = None,
     ) -> None:
         if brokers not in (1, 3):
             raise ValueError(f"brokers={brokers}: one node or three, as a quorum of controllers needs it")
@@ -57,6 +60,7 @@ class PipKafka:
         self._port = port
         self._overrides = dict(overrides or {})
         self._fresh = fresh
+        self._security = security
         self._java: Java | None = None
         self._folder: Path | None = None
         self._lock: int | None = None
@@ -117,6 +121,15 @@ class PipKafka:
         if not self._addresses:
             raise BrokerError("this broker has no address yet: start() comes first")
         return ",".join(address.bootstrap_server for address in self._addresses)
+
+    def tool(self, *arguments: str) -> list[str]:
+        """The command line that runs one of Kafka's tools: its main class, and what it is given.
+
+        Such as `org.apache.kafka.tools.AclCommand`, which Kafka's scripts call `kafka-acls.sh`.
+        """
+        if self._java is None:
+            raise BrokerError("this broker has no Java yet: start() comes first")
+        return self._java.command(*arguments)
 
     @property
     def pids(self) -> dict[int, int]:
@@ -179,12 +192,12 @@ class PipKafka:
         self._addresses = self._choose_addresses()
         for address in self._addresses:
             node = Node(address, self._folder / f"node-{address.node}", self._java)
-            node.configure(server_properties(address, self._addresses, self._overrides))
+            node.configure(server_properties(address, self._addresses, self._overrides, self._security))
             self._nodes[address.node] = node
 
     def _choose_addresses(self) -> list[Address]:
         numbers = range(1, self._brokers + 1)
-        free = free_ports(2 * self._brokers)
+        free = free_ports(3 * self._brokers)
         broker_ports = free[: self._brokers]
         if self._port is not None:
             broker_ports = [self._port + offset for offset in range(self._brokers)]
@@ -194,14 +207,20 @@ class PipKafka:
                     f"port {taken[0]} on {HOST} is in use: stop what listens there, "
                     "or choose another port (`parkway dev --port PORT`)"
                 )
-        ports = zip(numbers, broker_ports, free[self._brokers :], strict=True)
-        return [Address(number, broker, controller) for number, broker, controller in ports]
+        controller_ports, inside_ports = free[self._brokers : 2 * self._brokers], free[2 * self._brokers :]
+        return [
+            Address(number, broker, controller, inside if self._security is not None else None)
+            for number, broker, controller, inside in zip(
+                numbers, broker_ports, controller_ports, inside_ports, strict=True
+            )
+        ]
 
     def _format(self) -> None:
         cluster_id = self._cluster_id()
         new = [node for node in self._nodes.values() if not node.formatted]
         with ThreadPoolExecutor() as pool:  # each is a JVM of its own
-            list(pool.map(lambda node: node.format(cluster_id), new))
+            arguments = self._security.format_arguments if self._security is not None else ()
+            list(pool.map(lambda node: node.format(cluster_id, arguments), new))
 
     def _cluster_id(self) -> str:
         assert self._folder is not None

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from parkway.testing.kafka.ports import HOST
+from parkway.testing.kafka.security import Security, security_properties
 
 LOG_DIRECTORY = "data"  # relative: the node runs in its folder, whatever characters its path has
 
@@ -17,13 +18,21 @@ class Address:
     node: int
     broker_port: int
     controller_port: int
+    inside_port: int | None = None  # of a secured broker: a plain listener, for the nodes and for our own probes
 
     @property
     def bootstrap_server(self) -> str:
         return f"{HOST}:{self.broker_port}"
 
+    @property
+    def probed_server(self) -> str:
+        """Where a client without credentials is answered."""
+        return f"{HOST}:{self.inside_port or self.broker_port}"
 
-def server_properties(address: Address, cluster: Sequence[Address], overrides: Mapping[str, str]) -> dict[str, str]:
+
+def server_properties(
+    address: Address, cluster: Sequence[Address], overrides: Mapping[str, str], security: Security | None = None
+) -> dict[str, str]:
     """Return the properties of the node at `address` in a cluster of one or three."""
     voters = ",".join(f"{each.node}@{HOST}:{each.controller_port}" for each in cluster)
     broker, controller = address.bootstrap_server, f"{HOST}:{address.controller_port}"
@@ -38,6 +47,7 @@ def server_properties(address: Address, cluster: Sequence[Address], overrides: M
         "controller.listener.names": "CONTROLLER",
         "log.dirs": LOG_DIRECTORY,
         **cluster_properties(len(cluster)),
+        **(security_properties(security, broker, address.probed_server, controller) if security is not None else {}),
         **overrides,
     }
 
