@@ -1,25 +1,23 @@
 """`parkway emit`: events from a file or standard input to `<ns>.requests`, by an ordinary producer."""
 
-import sys
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from confluent_kafka import KafkaError, KafkaException, Message
 
+from parkway.cli.event_lines import event_lines, key_of
 from parkway.cli.options import Bootstrap, KafkaSettings, Namespace, make_settings
 from parkway.runtime.clients import admin_client, plain_producer
 from parkway.runtime.topology import TopologyError, cluster
-from parkway.schemas import headers, jsonio
+from parkway.schemas import headers
 from parkway.schemas.errors import ParkwayError
-from parkway.schemas.events import Event
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 
 class EmitError(ParkwayError):
-    """A line that is no event, or a key that is not in it."""
+    """Events that were not sent; the message says why."""
 
 
 @app.command()
@@ -57,9 +55,8 @@ def run(
         if error is not None:
             failures.append(error.str())
 
-    for number, line in _lines(file):
-        event = _event(number, line, event_type)
-        record_key = key if key_from is None else _key(number, event, key_from)
+    for number, event in event_lines(file, event_type):
+        record_key = key if key_from is None else key_of(number, event, key_from)
         while True:
             try:
                 producer.produce(
@@ -78,37 +75,3 @@ def run(
     producer.flush()
     if failures:
         raise EmitError(f"{len(failures)} events were not delivered: {failures[0]}")
-
-
-def _lines(file: Path | None) -> Iterator[tuple[int, bytes]]:
-    if file is None:
-        source = sys.stdin.buffer
-    else:
-        try:
-            source = file.open("rb")
-        except OSError as error:
-            raise EmitError(f"{file}: {error.strerror}") from None
-    with source:
-        for number, line in enumerate(source, 1):
-            if line.strip():
-                yield number, line
-
-
-def _event(number: int, line: bytes, event_type: str | None) -> Event:
-    try:
-        body = jsonio.loads(line)
-        if event_type is not None:
-            body = {"type": event_type, "attributes": body}
-        return Event.from_dict(body)
-    except ValueError as error:
-        hint = "" if event_type is not None else "; for plain attributes give --type"
-        raise EmitError(f"line {number}: {error}{hint}") from None
-
-
-def _key(number: int, event: Event, path: str) -> str:
-    value: Any = event.to_dict()
-    for step in path.split("."):
-        value = value.get(step) if isinstance(value, dict) else None
-    if not isinstance(value, str | int):
-        raise EmitError(f"line {number}: --key-from {path}: no text or whole number there")
-    return str(value)

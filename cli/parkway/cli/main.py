@@ -24,6 +24,8 @@ _COMMANDS: Final = {
     "dev": "parkway.cli.dev",
     "emit": "parkway.cli.emit",
     "index": "parkway.cli.index",
+    "request": "parkway.cli.request",
+    "tail": "parkway.cli.tail_command",
     "trigger": "parkway.cli.trigger",
     "requests": "parkway.cli.requests",
     "parked": "parkway.cli.parked",

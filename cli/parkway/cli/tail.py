@@ -12,6 +12,7 @@ from parkway.runtime.clients import manual_consumer
 from parkway.runtime.log_offsets import high_watermarks
 from parkway.runtime.settings import Settings
 from parkway.schemas import headers
+from parkway.schemas.errors import DlqReason
 
 _LONGEST: Final = 2_000
 _RETRY: Final = 0.1
@@ -37,10 +38,16 @@ def tail_outputs(settings: Settings, ends: dict[tuple[str, int], int], stop: thr
         consumer.assign([TopicPartition(topic, partition, offset) for (topic, partition), offset in ends.items()])
         while not stop.is_set():
             message = consumer.poll(0.2)
-            if message is not None and message.error() is None:
+            if message is not None and message.error() is None and not _is_marker(message):
                 typer.echo(_line(message, dead=message.topic() == topics.dlq))
     finally:
         consumer.close()
+
+
+def _is_marker(message: Message) -> bool:
+    """Of a replay, in the DLQ."""
+    given = headers.as_dict(message.headers() or [])  # type: ignore[arg-type]  # never the dict form on a consumer
+    return given.get(headers.ERROR_TYPE) == DlqReason.REPLAYED.encode()
 
 
 def _line(message: Message, *, dead: bool) -> str:

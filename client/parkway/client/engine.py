@@ -34,7 +34,11 @@ Key = str | bytes | None
 _CLOSE: Final = 5.0  # what is on its way to a broker gets so many seconds at the end
 _OURS: Final = frozenset({headers.CONTENT_TYPE, headers.REPLY_TO, headers.CANCEL_SECRET})
 # Built-in actions whose requests a cancellation ends; a token for another one would only be a record in the DLQ.
-_CANCELLABLE: Final = {EventType.ChatRequestEvent: "chat", EventType.ToolRequestEvent: "tool"}
+_CANCELLABLE: Final = {
+    EventType.ChatRequestEvent: "chat",
+    EventType.ToolRequestEvent: "tool",
+    EventType.DecisionRequestEvent: "decision",
+}
 
 
 class Engine:

@@ -24,6 +24,7 @@ _FRESH: Final = 1.0  # seconds: what was written in that time may be read for no
 _STUCK: Final = 10.0  # some clients never find a broker again that stood still
 _RETRY: Final = 0.05
 _POLL: Final = 0.1
+_PAUSE: Final = 0.005
 _BATCH: Final = 1_000
 _DELIVERY: Final = 120.0  # what becomes of a record that no broker takes is known after so many seconds
 _MORE_THAN_ONE: Final = 0.02
@@ -66,6 +67,8 @@ class Sender:
         self._reads_all = reads_all
         self._log = get_logger("client")
         self._queue: SimpleQueue[Outgoing | None] = SimpleQueue()
+        self._lock = threading.Lock()
+        self._left = 0  # events whose outcome is not known
         self._begins: Begins | None = None
         self._admin = admin_client(settings, client_id)
         self._stuck: list[AdminClient] = []  # kept: to destroy one whose broker is gone can hang
@@ -83,19 +86,26 @@ class Sender:
 
     def send(self, outgoing: Outgoing) -> None:
         """Produce it soon. Any thread."""
+        with self._lock:
+            self._left += 1
         self._queue.put(outgoing)
 
     def stop(self, seconds: float) -> None:
-        """Send what is there, for `seconds` at most; the rest fails."""
-        self._queue.put(None)
+        """Send what is there, for `seconds` at most; the rest fails.
+
+        A delivery report may bring something more to send: a cancellation that waited for it.
+        """
         give_up = time.monotonic() + seconds
-        self._threads[0].join(seconds)
-        for producer in self._producers:
-            producer.flush(max(0.0, give_up - time.monotonic()))
-            producer.purge()
-            producer.poll(0)
+        while self._left and time.monotonic() < give_up:
+            self._producer.flush(_RETRY)
+            time.sleep(_PAUSE)
         self._stopping.set()
-        self._threads[1].join(1)
+        self._queue.put(None)
+        for thread in self._threads:
+            thread.join(1)
+        for producer in self._producers:
+            producer.purge()
+            producer.flush(_RETRY)
 
     # -- the first thread
 
@@ -122,7 +132,7 @@ class Sender:
             if not waiter.over:
                 waiter.begins = self._fresh_begins()
             if waiter.over:
-                outgoing.failed(NotDeliveredError("nobody waited for it any more"))
+                self._fail(outgoing, NotDeliveredError("nobody waited for it any more"))
                 return
             waiter.produced_at = time.monotonic()
         while True:
@@ -142,7 +152,7 @@ class Sender:
                 if error.code() == _FATAL and not self._stopping.is_set():
                     self._replace(producer, error)
                     continue
-                outgoing.failed(self._explained(error, outgoing))
+                self._fail(outgoing, self._explained(error, outgoing))
                 return
             else:
                 return
@@ -182,10 +192,19 @@ class Sender:
             assert partition is not None
             assert offset is not None
             outgoing.done((partition, offset))
+            self._forget()
             return
         if error.code() == _TIMED_OUT or error.fatal():
             self._replace(producer, error)
-        outgoing.failed(self._explained(error, outgoing))
+        self._fail(outgoing, self._explained(error, outgoing))
+
+    def _fail(self, outgoing: Outgoing, error: NotDeliveredError) -> None:
+        outgoing.failed(error)
+        self._forget()
+
+    def _forget(self) -> None:
+        with self._lock:
+            self._left -= 1
 
     def _replace(self, producer: Producer, error: KafkaError) -> None:
         """It may never find a broker again, or is dead. What it still has in hand ends by its own reports."""
