@@ -7,8 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-SCRIPTS = ("schemas", "triggers", "router", "worker", "restore")
-WITH_QUICK = {"router", "worker", "restore"}  # the others take seconds
+SCRIPTS = ("schemas", "triggers", "router", "worker", "restore", "client")
+WITH_QUICK = {"router", "worker", "restore", "client"}  # the others take seconds
 
 
 def main() -> int:

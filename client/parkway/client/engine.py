@@ -160,14 +160,13 @@ class Engine:
 
     def _start(self, waiter: Waiter, key: Key, seconds: float | None, extra: Mapping[str, str] | None) -> None:
         self._check_open()
-        if self.in_flight.find(waiter.event.id) is not None:
+        value = self._encoded(waiter.event)
+        made = self._headers(waiter, seconds, extra)
+        if not self.in_flight.add(waiter):
             raise ClientError(
                 f"event id {waiter.event.id!r} is in flight in this client already: a repeat has no answer of its own; "
                 "give each event its own id, or none"
             )
-        value = self._encoded(waiter.event)
-        made = self._headers(waiter, seconds, extra)
-        self.in_flight.add(waiter)
         self._sender.send(
             Outgoing(
                 value, key, made, done=partial(self._placed, waiter), failed=partial(self._lost, waiter), waiter=waiter

@@ -21,46 +21,52 @@ class InFlight:
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
-        self._undelivered: dict[str, list[Waiter]] = {}  # by id
+        self._waiting: dict[str, Waiter] = {}  # by id: those that somebody waits for
+        self._undelivered: set[Waiter] = set()  # those whose place is not known, waited for or not
         self._placed: dict[Root, Waiter] = {}
         self._early: dict[Root, list[Answer]] = {}
         self._partitions: Counter[int] = Counter()
 
     def __len__(self) -> int:
         with self._lock:
-            return len(self._placed) + sum(map(len, self._undelivered.values()))
+            return len(self._waiting)
 
-    def add(self, waiter: Waiter) -> None:
-        """It is about to be produced."""
+    def add(self, waiter: Waiter) -> bool:
+        """It is about to be produced. False: something else under its id is on its way."""
         with self._lock:
-            self._undelivered.setdefault(waiter.event.id, []).append(waiter)
+            if self._waiting.setdefault(waiter.event.id, waiter) is not waiter:
+                return False
+            self._undelivered.add(waiter)
+            return True
 
     def place(self, waiter: Waiter, root: Root) -> None:
         """Its delivery report came: from now on what it causes is given to it."""
         with self._lock:
-            self._leave_undelivered(waiter)
             waiter.root = root
+            early = self._early.pop(root, ())
+            self._is_decided(waiter)
             if waiter.over:
                 return
             self._placed[root] = waiter
             self._partitions[root[0]] += 1
-            for answer in self._early.pop(root, ()):
-                self._give(waiter, answer)
+            for answer in early:
+                if not waiter.over:
+                    self._give(waiter, answer)
 
     def remove(self, waiter: Waiter) -> None:
         """Nobody waits for it any more."""
         with self._lock:
             waiter.over = True
-            if waiter.root is None:
-                return  # its place is still to be known, for a cancellation
-            if self._placed.pop(waiter.root, None) is not None:
+            if self._waiting.get(waiter.event.id) is waiter:
+                del self._waiting[waiter.event.id]
+            if waiter.root is not None and self._placed.pop(waiter.root, None) is not None:
                 self._partitions[waiter.root[0]] -= 1
 
     def undeliverable(self, waiter: Waiter) -> None:
         """It will never have a place."""
         with self._lock:
-            waiter.over = True
-            self._leave_undelivered(waiter)
+            self.remove(waiter)
+            self._is_decided(waiter)
 
     def offer(self, answer: Answer) -> None:
         """A record was read."""
@@ -68,15 +74,13 @@ class InFlight:
             waiter = self._placed.get(answer.root)
             if waiter is not None:
                 self._give(waiter, answer)
-            elif self._undelivered and len(self._early) < _MOST_EARLY:
-                root_id = answer.root_id.decode("utf-8", "replace")
-                if not root_id or root_id in self._undelivered:
-                    self._early.setdefault(answer.root, []).append(answer)
+            elif self._undelivered and len(self._early) < _MOST_EARLY and self._may_be_ours(answer):
+                self._early.setdefault(answer.root, []).append(answer)
 
     def fail(self, error: ClientError) -> None:
         """None of them will be answered."""
         with self._lock:
-            waiters = [*self._placed.values(), *(one for same in self._undelivered.values() for one in same)]
+            waiters = list(self._waiting.values())
             for waiter in waiters:
                 self.remove(waiter)
         for waiter in waiters:
@@ -93,8 +97,7 @@ class InFlight:
     def find(self, event_id: str) -> Waiter | None:
         """What is waited for under this id."""
         with self._lock:
-            same = self._undelivered.get(event_id) or [one for one in self._placed.values() if one.event.id == event_id]
-            return same[-1] if same else None
+            return self._waiting.get(event_id)
 
     def is_undelivered(self) -> bool:
         """Is the place of anything that was produced unknown?"""
@@ -104,15 +107,14 @@ class InFlight:
         """Is an answer to come in this partition?"""
         return self._partitions[partition] > 0
 
+    def _may_be_ours(self, answer: Answer) -> bool:
+        return not answer.root_id or answer.root_id.decode("utf-8", "replace") in self._waiting
+
     def _give(self, waiter: Waiter, answer: Answer) -> None:
         if waiter.take(answer):
             self.remove(waiter)
 
-    def _leave_undelivered(self, waiter: Waiter) -> None:
-        same = self._undelivered.get(waiter.event.id, [])
-        if waiter in same:
-            same.remove(waiter)
-        if not same:
-            self._undelivered.pop(waiter.event.id, None)
+    def _is_decided(self, waiter: Waiter) -> None:
+        self._undelivered.discard(waiter)
         if not self._undelivered:
             self._early.clear()

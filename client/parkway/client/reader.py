@@ -79,17 +79,17 @@ class Reader(threading.Thread):
         self._wanted.put(None)
 
     def run(self) -> None:
-        try:
-            while not self._stopping:
+        while not self._stopping:
+            try:
                 self._take_wanted()
                 if self._partitions:
                     self._read()
                 self._look()
-        except Exception as error:
-            self._log.exception("client_reader_ended")
-            self._in_flight.fail(ClientError(f"the client cannot read answers any more: {error}"))
-        finally:
-            self._consumer.close()
+            except Exception:  # nobody else reads: it goes on with a new consumer, whatever this was
+                self._log.exception("client_reader_raised")
+                time.sleep(_LOOK)
+                self._assign_anew()
+        self._consumer.close()
 
     def _take_wanted(self) -> None:
         """Without partitions it waits for one here."""

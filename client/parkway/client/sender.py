@@ -131,7 +131,7 @@ class Sender:
         if waiter is not None:
             if not waiter.over:
                 waiter.begins = self._fresh_begins()
-            if waiter.over:
+            if waiter.over or self._stopping.is_set():
                 self._fail(outgoing, NotDeliveredError("nobody waited for it any more"))
                 return
             waiter.produced_at = time.monotonic()
