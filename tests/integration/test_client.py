@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import threading
 import time
 from collections import Counter
@@ -25,6 +26,7 @@ from parkway.schemas.events import ChatMessage, ChatRequestEvent, Event, InputEv
 from parkway.testing.kafka import PipKafka
 
 Install = Callable[..., Installation]
+Capture = pytest.CaptureFixture[str]
 
 
 def client_of(here: Installation, **options: object) -> Client:
@@ -268,3 +270,20 @@ async def test_partitions_without_requests_are_not_read(install: Install) -> Non
         (read,) = client._engine._reader._partitions.values()
         assert read.next[here.topics.outputs] >= 100
         assert time.monotonic() - began < 60
+
+
+def test_the_examples_of_the_docs_run(install: Install, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
+    here = install("docs_agents:Shop")
+    here.router()
+    here.worker("w0")
+    monkeypatch.setenv("PARKWAY_BOOTSTRAP_SERVERS", here.settings.bootstrap_servers)
+    monkeypatch.setenv("PARKWAY_NAMESPACE", here.settings.namespace)
+    page = (Path(__file__).parents[2] / "docs" / "client.md").read_text("utf-8")
+    said = []
+    for code in re.findall(r"```python\n(.*?)```", page, re.DOTALL):
+        exec(compile(code, "docs/client.md", "exec"), {"__name__": "example"})
+        said.append(capsys.readouterr().out.splitlines())
+    assert said[:2] == [["It comes tomorrow."], ["It comes tomorrow."]]
+    assert said[2][:3] == ["{'ticket': 'ann'}", "{'ticket': 'bob'}", "{'ticket': 'bob', 'last': True}"]
+    assert said[3][0].startswith("False ")
+    assert "cancelled" in said[3][0]

@@ -59,8 +59,37 @@ def name_process(**fields: str) -> None:
 
 
 def get_logger(component: str) -> Any:
-    """A logger whose lines carry `component`."""
-    return structlog.get_logger(component=component)
+    """A logger whose lines carry `component`.
+
+    In a process that has set up no logs of ours (one that uses the client, a command) they go to `logging`, as
+    `parkway.<component>`: what a library says must not stand in its user's standard output.
+    """
+    return _Logger(component, {})
+
+
+class _Logger:
+    """Decides line by line whether structlog is set up. `bind` gives one with more fields."""
+
+    def __init__(self, component: str, fields: Mapping[str, Any]) -> None:
+        self._component = component
+        self._fields = fields
+
+    def bind(self, **fields: Any) -> "_Logger":
+        return _Logger(self._component, {**self._fields, **fields})
+
+    def __getattr__(self, name: str) -> Any:
+        if structlog.is_configured():
+            return getattr(structlog.get_logger(component=self._component, **self._fields), name)
+        logger = structlog.wrap_logger(
+            logging.getLogger(f"parkway.{self._component}"),
+            processors=[
+                structlog.stdlib.filter_by_level,
+                structlog.processors.format_exc_info,
+                structlog.processors.KeyValueRenderer(key_order=["event"]),
+            ],
+            wrapper_class=structlog.stdlib.BoundLogger,
+        )
+        return getattr(logger.bind(**self._fields), name)
 
 
 class _Lines:

@@ -178,3 +178,24 @@ def test_lines_go_to_what_stderr_is_at_that_moment() -> None:
         logging.getLogger("mine").info("third")
     """)
     assert [line["event"] for line in lines] == ["first", "second", "third"]
+
+
+def test_a_process_without_our_logs_gets_them_by_logging():
+    """A library's lines stay out of its user's standard output."""
+    code = (
+        "import logging, sys\n"
+        "from parkway.runtime.logs import configure_logs, get_logger\n"
+        "log = get_logger('client').bind(topic='t')\n"
+        "log.debug('hidden')\n"
+        "log.warning('told', partition=3)\n"
+        "logging.basicConfig(level=logging.DEBUG, format='%(name)s|%(message)s')\n"
+        "log.debug('wanted')\n"
+        "configure_logs('json', 'info')\n"
+        "log.info('ours')\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == ""
+    told, wanted, ours = done.stderr.splitlines()
+    assert told == "event='told' topic='t' partition=3"
+    assert wanted == "parkway.client|event='wanted' topic='t'"
+    assert json.loads(ours)["component"] == "client"
