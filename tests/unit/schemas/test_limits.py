@@ -74,11 +74,11 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_a_hostile_megabyte_gets_its_answer_in_milliseconds(name):
+def test_a_hostile_megabyte_gets_its_answer_at_once(name):
     data = HOSTILE[name]
     assert len(data) <= Limits().max_event_bytes
     refused, seconds = zip(*(attempt(data) for _ in range(3)), strict=True)
-    assert min(seconds) < 0.25  # the others may have met the garbage collector
+    assert min(seconds) < 1.0  # tens of milliseconds on an idle machine; minutes if anything here were quadratic
     assert set(refused) == {name not in {"70,000 keys", "repeated keys"}}
 
 
