@@ -22,7 +22,7 @@ help:
 $(VENV)/.installed: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
-	$(BIN)/python -m pip install --quiet --editable ".[dev,docker,openai,anthropic,registry,otel,disk,sqlite,pgvector,qdrant]" --group test
+	$(BIN)/python -m pip install --quiet --editable ".[dev,docker,openai,anthropic,mcp,registry,otel,disk,sqlite,pgvector,qdrant]" --group test
 	touch $@
 
 setup: $(VENV)/.installed

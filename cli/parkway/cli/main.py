@@ -29,6 +29,7 @@ _COMMANDS: Final = {
     "trigger": "parkway.cli.trigger",
     "requests": "parkway.cli.requests",
     "parked": "parkway.cli.parked",
+    "approvals": "parkway.cli.approvals",
     "dlq": "parkway.cli.dlq",
 }
 

@@ -132,6 +132,8 @@ def _check_type(event_type: str, plan: Plan, source: SourcePlan | None) -> None:
         return
     if event_type == EventType.CancelRequestEvent and plan.cancellable:
         return
+    if event_type == EventType.ApprovalResponseEvent and plan.approvable:
+        return
     if event_type.startswith("_") and event_type not in BUILT_IN_TYPES:
         raise RefusedError(DlqReason.UNKNOWN_TYPE, f"type {event_type[:100]!r} is no built-in type")
     way_out = "an agent adds a type by external=True on its action"

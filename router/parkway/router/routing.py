@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from parkway.router.admission import RefusedError, admit
-from parkway.router.cancellations import Cancellations
+from parkway.router.control import Control
 from parkway.router.failures import failed_response
 from parkway.router.table import TriggerTable
 from parkway.runtime import metrics
@@ -20,7 +20,7 @@ from parkway.schemas import headers, jsonio
 from parkway.schemas.avro import AvroCodec
 from parkway.schemas.avro.codec import RegistryUnavailableError
 from parkway.schemas.errors import DlqReason, ErrorType
-from parkway.schemas.event_types import REQUEST_TYPES, EventType
+from parkway.schemas.event_types import REQUEST_TYPES, TOKEN_TYPES
 from parkway.schemas.format_error import FormatError
 from parkway.schemas.headers import Headers
 from parkway.schemas.plan import Plan, PlanError, SourcePlan
@@ -54,18 +54,14 @@ class Routing:
         self._action_topics = {action.name: topics.action(action.name) for action in plan.actions}
         for action in plan.actions:
             metrics.ROUTED.labels(action.name)  # shows 0 from the start
-        self._parks = {
-            action.name: topics.resume(action.name)
-            for action in plan.actions
-            if set(action.resumed_by) - {EventType.CancelRequestEvent}
-        }
+        self._parks = {action.name: topics.resume(action.name) for action in plan.actions if action.parks_requests}
         self._routed: Counter[str] = Counter()  # by action, since the last `report`
         self._unmatched: Counter[str] = Counter()  # by type
         self._resumed: dict[str, list[str]] = {}
         for action in plan.actions:
-            for event_type in set(action.resumed_by) - {EventType.CancelRequestEvent}:
+            for event_type in set(action.resumed_by) - TOKEN_TYPES:
                 self._resumed.setdefault(event_type, []).append(topics.resume(action.name))
-        self._cancellations = Cancellations(plan, topics)
+        self._control = Control(plan, topics)
         self._log = get_logger("router")
         self._logged_errors: dict[str, int] = {}
         self._trigger_failures: list[str] = []
@@ -161,8 +157,8 @@ class Routing:
         actions = self._table.match_type(event_type)
         over_limit = headers.number(given.get(headers.HOPS), 0) > self.plan.hop_limit
         event: Mapping[str, Any] | None = None
-        is_cancellation = event_type == EventType.CancelRequestEvent
-        if actions is None or over_limit or is_cancellation or (not actions and event_type in REQUEST_TYPES):
+        by_token = event_type in TOKEN_TYPES
+        if actions is None or over_limit or by_token or (not actions and event_type in REQUEST_TYPES):
             try:
                 event = jsonio.loads(self._codec.decode(value), max_depth=jsonio.PARSER_DEPTH)
             except (jsonio.JsonError, FormatError) as error:
@@ -170,7 +166,7 @@ class Routing:
             if not _is_event(event, event_type):
                 detail = f"not an event of type {event_type!r}, which the header {headers.TYPE} says it is"
                 return [self.refuse(record, DlqReason.INVALID_EVENT, detail)]
-        if over_limit and not is_cancellation:
+        if over_limit and not by_token:
             return self._over_hop_limit(record, event, event_type)
         if event is not None:
             return self._publish(record, event, value, record.headers, event_type)
@@ -185,8 +181,8 @@ class Routing:
         inside_type: str | None,
     ) -> list[Record]:
         event_type = inside_type or event["type"]
-        if event_type == EventType.CancelRequestEvent:
-            return self._cancel(record, event, value, out, outside=inside_type is None)
+        if event_type in TOKEN_TYPES:
+            return self._to_parked(record, event, value, out, outside=inside_type is None)
         self._trigger_failures.clear()
         actions = self._table.match(event)
         copies: list[Record] = []
@@ -225,12 +221,12 @@ class Routing:
         partition = self._partition(record)
         return [Record(topic, partition, record.key, value, out) for topic in targets]
 
-    def _cancel(
+    def _to_parked(
         self, record: Incoming, event: Mapping[str, Any], value: bytes, out: Headers, *, outside: bool
     ) -> list[Record]:
-        """To the request that is meant; a cancellation from inside may fire triggers, too."""
+        """To the request that is meant; a cancellation or approval from inside may fire triggers, too."""
         try:
-            targets = self._cancellations.targets(event, self._partition(record), self.partitions, outside=outside)
+            targets = self._control.targets(event, self._partition(record), self.partitions, outside=outside)
         except RefusedError as refused:
             return [self.refuse(record, refused.reason, str(refused))]
         actions = [] if outside else self._table.match(event)

@@ -119,6 +119,17 @@ STATE_BYTES = Gauge(
     "Bytes of that state, in memory. Grows: see PARKWAY_MAX_STATE_BYTES",
     ["action"],
 )
+AWAITING_PERSON = Gauge(
+    "parkway_worker_awaiting_person",
+    "Those of them that stand still until a person has decided, counted apart. Grows: see `parkway approvals list`; "
+    "at PARKWAY_MAX_AWAITING no new work is started",
+    ["action"],
+)
+APPROVALS = Counter(
+    "parkway_approvals",
+    "Approvals of tool calls, by outcome (asked, approved, denied, expired). `expired` grows: nobody looks at them",
+    ["tool", "outcome"],
+)
 HANDLED = Counter(
     "parkway_worker_handled",
     "Handlers that ended, by outcome (done, parked, again, expired, failed). `failed` grows: read the log and the DLQ",

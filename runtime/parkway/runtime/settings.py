@@ -52,7 +52,10 @@ class Settings(BaseSettings):
     drain: float = Field(default=25.0, ge=0, le=3600)  # what SIGTERM grants to running handlers
     concurrency: int = Field(default=100, ge=1, le=10_000)  # running handlers per action
     process_concurrency: int = Field(default=10_000, ge=1, le=100_000)  # running handlers over all actions
-    max_open: int = Field(default=1000, ge=1)  # parked requests per action and worker
+    max_open: int = Field(
+        default=1000, ge=1
+    )  # parked requests per action and worker, but for those that wait for a person
+    max_awaiting: int = Field(default=10_000, ge=1)  # the same of those that wait for a person, counted apart
     request_deadline: float = Field(default=600.0, ge=1, le=31_536_000)  # of a request that names none; a year at most
     max_parked_bytes: int = Field(default=900_000, ge=1_000)
     max_state_bytes: int = Field(default=100_000, ge=100, le=1_000_000)  # of one key's `ctx.state`

@@ -11,9 +11,10 @@ from parkway.schemas.typed_event import TypedEvent
 
 
 class ApprovalRequestEvent(TypedEvent):
-    """Asks a person whether `call` may run. `request_id` is the request it belongs to.
+    """Asks a person whether `call` may run. `request_id` is the tool request it belongs to.
 
-    `token` is fresh for every approval request and call; the answer must carry it and may use it once.
+    `token` is fresh for every approval request and call; the answer must carry it and may use it once. `reason` says
+    why a person is asked. The header `parkway-deadline` says until when an answer counts.
     """
 
     EVENT_TYPE: ClassVar[str] = EventType.ApprovalRequestEvent
@@ -26,7 +27,10 @@ class ApprovalRequestEvent(TypedEvent):
 
 
 class ApprovalResponseEvent(TypedEvent):
-    """A person's answer. `reason` is what the model is told when `approved` is false."""
+    """A person's answer, with `request_id` and `token` of the approval request.
+
+    `reason` is what the model is told when `approved` is false.
+    """
 
     EVENT_TYPE: ClassVar[str] = EventType.ApprovalResponseEvent
     OMITTED: ClassVar[frozenset[str]] = frozenset({"reason"})

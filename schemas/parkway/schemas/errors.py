@@ -45,7 +45,7 @@ class DlqReason(StrEnum):
     TOO_LARGE = "too_large"  # beyond max_event_bytes, max_string_chars or max_members
     TOO_DEEP = "too_deep"  # beyond max_event_depth
     HOP_LIMIT = "hop_limit"  # a chain of events longer than hop_limit
-    BAD_TOKEN = "bad_token"  # noqa: S105  a cancellation without a token, or with one that leads nowhere
+    BAD_TOKEN = "bad_token"  # noqa: S105  a cancellation or approval without a token, or with one that leads nowhere
     UNKNOWN_REPLY_TOPIC = "unknown_reply_topic"  # not on the plan's list
     TRIGGER_ERROR = "trigger_error"  # only under `on_trigger_error: fail`
     UNDELIVERABLE = "undeliverable"  # Kafka refused the record itself

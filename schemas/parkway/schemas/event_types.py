@@ -38,6 +38,9 @@ REQUEST_TYPES: Final = frozenset(
     }
 )
 
+# Sent to what is parked, by the token that they carry, and not to triggers only.
+TOKEN_TYPES: Final = frozenset({EventType.CancelRequestEvent, EventType.ApprovalResponseEvent})
+
 # What `<ns>.requests` may carry when a plan names nothing else.
 DEFAULT_ACCEPTS: Final = (
     EventType.InputEvent,

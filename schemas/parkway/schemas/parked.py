@@ -9,6 +9,8 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from parkway.schemas.tokens import TokenText
 from parkway.schemas.versions import RecordError, read_versioned
 
+_ABOUT_PEOPLE: Final = {"approvals", "awaits_person"}
+
 
 class ParkedError(ValueError):
     """A parked record that this version cannot read."""
@@ -28,11 +30,23 @@ class Origin(BaseModel):
     hops: int = 0
 
 
+class ParkedApproval(BaseModel):
+    """A tool call that waits for a person: who has the token decides. `asked_at` is in milliseconds since 1970."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    token: TokenText
+    reason: str | None = None  # why a person is asked
+    asked_at: int
+
+
 class ParkedRecord(BaseModel):
     """One live record per request; each round overwrites it, the terminal response's transaction deletes it.
 
     `state` belongs to the action that parked it (for a chat: the conversation, token usage, retry counts).
-    `token` cancels the request; records of before there were cancellations have none.
+    `token` cancels the request; records of before there were cancellations have none. A tool request is parked for
+    `approvals`, by call id, and waits for no other request. With `awaits_person` it stands still until a person has
+    decided, itself or a tool request that it waits for: such records are counted apart.
     Times are milliseconds since 1970 (UTC).
     """
 
@@ -47,11 +61,13 @@ class ParkedRecord(BaseModel):
     request: dict[str, Any]  # the request event in its JSON form, user_context inside
     request_hash: str  # of the body and reply-to: the same request again, or another one under its id
     round: int = Field(ge=1)
-    waits_for: str  # id of the tool request whose response resumes this
+    waits_for: str  # id of the tool request whose response resumes this; empty when approvals do
     pending_calls: tuple[str, ...] = ()
     deadline: int
     state: dict[str, Any] = Field(default_factory=dict)
     token: TokenText | None = None
+    approvals: dict[str, ParkedApproval] = Field(default_factory=dict)
+    awaits_person: bool = False
 
     @model_validator(mode="after")
     def _usable(self) -> Self:
@@ -70,7 +86,8 @@ class ParkedRecord(BaseModel):
         return str(self.request["id"])
 
     def to_json(self) -> bytes:
-        return self.model_dump_json().encode()
+        without = None if self.awaits_person else _ABOUT_PEOPLE  # most do not, and are read again in every restore
+        return self.model_dump_json(exclude=without).encode()
 
     @classmethod
     def from_json(cls, data: bytes) -> "ParkedRecord":

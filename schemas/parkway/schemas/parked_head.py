@@ -26,6 +26,12 @@ class OriginHead(msgspec.Struct, gc=False):
     offset: int
 
 
+class ApprovalHead(msgspec.Struct, gc=False):
+    """What finds the request of an approval."""
+
+    token: str
+
+
 class ParkedHead(msgspec.Struct, gc=False):
     """The members of a `ParkedRecord` of this version that an index needs, under their names there."""
 
@@ -42,6 +48,8 @@ class ParkedHead(msgspec.Struct, gc=False):
     deadline: int
     pending_calls: tuple[str, ...] = ()
     token: str | None = None
+    approvals: dict[str, ApprovalHead] | None = None
+    awaits_person: bool = False
 
     @property
     def request_id(self) -> str:
@@ -65,6 +73,8 @@ class ParkedHead(msgspec.Struct, gc=False):
             deadline=record.deadline,
             pending_calls=record.pending_calls,
             token=record.token,
+            approvals={call_id: ApprovalHead(one.token) for call_id, one in record.approvals.items()} or None,
+            awaits_person=record.awaits_person,
         )
 
 
@@ -80,6 +90,10 @@ def read_head(data: bytes) -> ParkedHead:
         head = _DECODER.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError):
         return ParkedHead.of(ParkedRecord.from_json(data))
-    if (head.record_key is None or _is_base64(head.record_key)) and (head.token is None or _is_token(head.token)):
+    if (
+        (head.record_key is None or _is_base64(head.record_key))
+        and (head.token is None or _is_token(head.token))
+        and (head.approvals is None or all(_is_token(one.token) for one in head.approvals.values()))
+    ):
         return head
     return ParkedHead.of(ParkedRecord.from_json(data))

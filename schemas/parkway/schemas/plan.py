@@ -49,6 +49,11 @@ class ActionPlan(BaseModel):
     def parks(self) -> bool:
         return bool(self.resumed_by)
 
+    @property
+    def parks_requests(self) -> bool:
+        """Or is it resumed by cancellations only, of what it runs?"""
+        return any(event_type != EventType.CancelRequestEvent for event_type in self.resumed_by)
+
     def retire(self) -> "ActionPlan":
         """This action for continuations only."""
         return self.model_copy(update={"triggers": (), "answers": (), "retired": True})
@@ -150,6 +155,11 @@ class Plan(BaseModel):
     def cancellable(self) -> tuple[str, ...]:
         """The actions whose requests can be cancelled."""
         return tuple(one.name for one in self.actions if EventType.CancelRequestEvent in one.resumed_by)
+
+    @property
+    def approvable(self) -> tuple[str, ...]:
+        """The actions whose requests wait for approvals."""
+        return tuple(one.name for one in self.actions if EventType.ApprovalResponseEvent in one.resumed_by)
 
     def action(self, name: str) -> ActionPlan | None:
         """The action of that name, or None."""

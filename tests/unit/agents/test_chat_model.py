@@ -45,7 +45,7 @@ def test_a_model_or_a_function_that_makes_one():
         ({"model": "a:b", "timeout": 0}, "timeout=0"),
         ({"model": "a:b", "deadline": -1.0}, "deadline=-1.0"),
         ({"model": "a:b", "tools": [lookup, lookup]}, "two are called 'lookup'"),
-        ({"model": "a:b", "tools": ["lookup"]}, "a function or what @tool made of one"),
+        ({"model": "a:b", "tools": ["lookup"]}, "a function, what @tool made of one, or an MCPServer"),
     ],
 )
 def test_what_cannot_be_meant_is_refused(arguments, message):

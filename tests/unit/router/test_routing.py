@@ -267,3 +267,57 @@ def test_a_record_that_meets_a_defect_ends_no_router(monkeypatch: pytest.MonkeyP
     assert reason(dead) == "invalid_event"
     assert "KeyError" in dict(dead.headers)["parkway-error-message"].decode()
     assert "secret" not in str(dead.headers)
+
+
+APPROVING = (
+    *PLAN.actions,
+    ActionPlan(
+        name="tool",
+        triggers=("_tool_request_event",),
+        resumed_by=("_cancel_request_event", "_approval_response_event"),
+        answers=("_tool_request_event",),
+    ),
+    ActionPlan(name="audit", triggers=("_approval_response_event",)),
+)
+
+
+def approval(**attributes: Any) -> dict[str, Any]:
+    return {"type": "_approval_response_event", "id": "a", "attributes": {"request_id": "t", **attributes}}
+
+
+def test_a_token_leads_an_approval_from_outside_to_its_partition_and_fires_nothing() -> None:
+    (record,) = route(outside(approval(token=f"tool.7.{SECRET}", approved=True)), actions=APPROVING)
+    assert (record.topic, record.partition, record.key) == ("ns.resume.tool", 7, b"key")
+
+
+def test_an_approval_from_inside_goes_to_its_partition_and_may_fire_triggers() -> None:
+    records = route(inside(approval(token=f"tool.7.{SECRET}", approved=True), parkway_hops="5000"), actions=APPROVING)
+    assert [(one.topic, one.partition) for one in records] == [("ns.action.audit", 2), ("ns.resume.tool", 7)]
+
+
+@pytest.mark.parametrize(
+    ("attributes", "said"),
+    [
+        ({}, "an approval needs the token"),
+        ({"token": 7}, "expected a string"),
+        ({"token": "tool.7.short"}, "expected a token"),
+        ({"token": f"tool.8.{SECRET}"}, "partition 8, the topics have 8"),
+        ({"token": f"chat.1.{SECRET}"}, "'chat' asks nobody for approvals (the plan's: tool)"),
+        ({"token": f"other.1.{SECRET}"}, "'other' asks nobody for approvals (the plan's: tool)"),
+    ],
+)
+@pytest.mark.parametrize("way", [outside, inside])
+def test_an_approval_that_leads_nowhere_is_refused(way: Any, attributes: dict[str, Any], said: str) -> None:
+    (dead,) = [one for one in route(way(approval(**attributes)), actions=APPROVING) if one.topic == "ns.dlq"]
+    assert reason(dead) == "bad_token"
+    assert said in dict(dead.headers)["parkway-error-message"].decode()
+
+
+def test_approvals_are_forbidden_where_nobody_is_asked() -> None:
+    (dead,) = route(outside(approval(token=f"tool.7.{SECRET}", approved=True)))
+    assert reason(dead) == "forbidden_type"
+
+
+def test_a_tool_request_of_a_parked_chat_does_not_wait_behind_new_work_where_tools_may_park() -> None:
+    record = inside({"type": "_tool_request_event", "attributes": {}}, parkway_parent="r/chat")
+    assert topics_of(route(record, actions=APPROVING)) == ["resume.tool"]

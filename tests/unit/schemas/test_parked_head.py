@@ -47,6 +47,15 @@ def test_a_head_holds_what_the_record_holds() -> None:
     assert place == (RECORD.origin.topic, RECORD.origin.partition, RECORD.origin.offset)
 
 
+def test_a_head_knows_the_tokens_of_approvals() -> None:
+    token = "tool.3." + "fedcba9876543210" * 2
+    data = changed(approvals={"c1": {"token": token, "reason": "much", "asked_at": 5}}, awaits_person=True)
+    head = read_head(data)
+    assert {call_id: one.token for call_id, one in head.approvals.items()} == {"c1": token}
+    assert head.awaits_person
+    assert ParkedHead.of(ParkedRecord.from_json(data)) == head
+
+
 def test_members_of_later_builds_and_no_key_are_fine() -> None:
     assert isinstance(read_head(changed(something_new=[1], record_key=None)), ParkedHead)
 
@@ -64,6 +73,9 @@ def test_members_of_later_builds_and_no_key_are_fine() -> None:
         {"waits_for": None},
         {"pending_calls": [1]},
         {"token": "chat.1.short"},
+        {"approvals": {"c1": {"token": "tool.1.short", "asked_at": 1}}},
+        {"approvals": ["c1"]},
+        {"awaits_person": "perhaps"},
     ],
 )
 def test_what_the_record_refuses_the_head_refuses_with_the_records_words(members: dict[str, Any]) -> None:

@@ -1,6 +1,8 @@
 """Parked records for tests of the index and its stores."""
 
-from parkway.schemas.parked import Origin, ParkedRecord
+from collections.abc import Mapping
+
+from parkway.schemas.parked import Origin, ParkedApproval, ParkedRecord
 from parkway.schemas.tokens import Token
 from parkway.workers.entry import Entry
 
@@ -15,8 +17,16 @@ def entry(
     secret: str | None = None,
     size: int = 0,
     offset: int = 7,
+    approvals: Mapping[str, str] | None = None,
 ) -> Entry:
-    """Of a request whose record stands at `ns.action.chat/0/offset`; at least `size` bytes."""
+    """Of a request whose record stands at `ns.action.chat/0/offset`; at least `size` bytes.
+
+    `approvals`: the secrets of the calls that wait for a person.
+    """
+    asked = {
+        call_id: ParkedApproval(token=str(Token("chat", 0, one)), asked_at=1)
+        for call_id, one in (approvals or {}).items()
+    }
     record = ParkedRecord(
         build="b",
         action="chat",
@@ -29,5 +39,7 @@ def entry(
         deadline=deadline,
         state={"text": "x" * size},
         token=str(Token("chat", 0, secret)) if secret is not None else None,
+        approvals=asked,
+        awaits_person=bool(asked),
     )
     return Entry.of(record, record.to_json())

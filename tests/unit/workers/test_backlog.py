@@ -36,14 +36,18 @@ class Bench:
         self.woken = asyncio.Event()
         self.clock = Clock()
         self.open = 0
+        self.awaiting = 0
         self.caught_up = True
         self.partition: Any = SimpleNamespace(behind_key={})
         self.assignment: Any = SimpleNamespace(
-            partitions={0: self.partition}, open_requests=lambda: self.open, caught_up=lambda: self.caught_up
+            partitions={0: self.partition},
+            open_requests=lambda: self.open,
+            awaiting_person=lambda: self.awaiting,
+            caught_up=lambda: self.caught_up,
         )
         action: Any = SimpleNamespace(limiter=lambda task: self.limiters.get(task.event.get("limit")))
         lines = Lines(self.woken.set)
-        self.backlog = Backlog(action, Queues(by_key=by_key), lines, concurrency=1, max_open=max_open)
+        self.backlog = Backlog(action, Queues(by_key=by_key), lines, concurrency=1, max_open=max_open, max_awaiting=100)
         self.backlog._back_off = BackOff(self.clock)
         self.offset = 0
 
@@ -195,3 +199,14 @@ def test_new_work_waits_for_the_continuations_that_were_there_before() -> None:
     assert bench.run() == []
     bench.caught_up = True
     assert len(bench.run()) == 1
+
+
+def test_what_waits_for_people_has_a_bound_of_its_own() -> None:
+    bench = Bench(max_open=10)
+    new, continuation = bench.work(), bench.work(lane=Lane.RESUME)
+    bench.put(new, continuation)
+    bench.open, bench.awaiting = 9, 100
+    assert bench.backlog.next(bench.assignment) is continuation
+    assert bench.backlog.next(bench.assignment) is None
+    bench.awaiting = 99
+    assert bench.backlog.next(bench.assignment) is new

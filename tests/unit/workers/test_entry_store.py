@@ -54,6 +54,18 @@ def test_an_entry_that_is_taken_out_leaves_nothing_behind(store: EntryStore) -> 
     assert (len(store), store.value_bytes) == (0, 0)
 
 
+def test_what_waits_for_a_person_is_found_by_each_of_its_tokens_and_counted(store: EntryStore) -> None:
+    store.change({"t": entry("t", "", approvals={"a": SECRET, "b": OTHER_SECRET}), "r": entry("r", "t1")})
+    assert (store.of_approval(SECRET), store.of_approval(OTHER_SECRET)) == ("t", "t")
+    assert store.of_secret(SECRET) is None, "it cancels nothing"
+    assert (store.awaiting_person, len(store)) == (1, 2)
+    assert store.waiting_for("") is None
+    store.change({"t": entry("t", "", approvals={"b": OTHER_SECRET})})
+    assert (store.of_approval(SECRET), store.of_approval(OTHER_SECRET)) == (None, "t")
+    store.change({"t": None})
+    assert (store.of_approval(OTHER_SECRET), store.awaiting_person) == (None, 0)
+
+
 def test_a_secret_that_two_have_chosen_is_the_last_ones(store: EntryStore) -> None:
     store.change({"a": entry("a", "t1", secret=SECRET)})
     store.change({"b": entry("b", "t2", secret=SECRET)})

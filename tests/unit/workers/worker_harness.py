@@ -39,7 +39,7 @@ PLAN = Plan(
         ActionPlan(
             name="tool",
             triggers=("_tool_request_event",),
-            resumed_by=("_cancel_request_event",),
+            resumed_by=("_cancel_request_event", "_approval_response_event"),
             answers=("_tool_request_event",),
         ),
     ),

@@ -12,6 +12,7 @@ from parkway.agents.decision_table import DecisionTable
 from parkway.agents.errors import AgentError, ContextError, ToolArgumentsError
 from parkway.agents.hashing_embedder import HashingEmbedder
 from parkway.agents.load import load_agent
+from parkway.agents.mcp_server import MCPServer
 from parkway.agents.model_router import ModelRouter
 from parkway.agents.prompt import Prompt
 from parkway.agents.rate import RateLimit
@@ -24,6 +25,7 @@ from parkway.agents.state import State
 from parkway.agents.step import StepError
 from parkway.agents.stores import DocumentStore, Filter, PgVector, Qdrant, SqliteVec, StoreError
 from parkway.agents.tool import Tool, tool
+from parkway.agents.tool_context import ToolContext
 from parkway.agents.vector_store import VectorStore
 from parkway.schemas.decision_answers import AnswerError, ChoiceAnswer, NoulAnswer, ScoreAnswer
 from parkway.schemas.decision_events import DecisionFailedError
@@ -87,6 +89,7 @@ __all__ = [
     "FunctionCall",
     "HashingEmbedder",
     "InputEvent",
+    "MCPServer",
     "ModelRouter",
     "ModelSource",
     "Noul",
@@ -113,6 +116,7 @@ __all__ = [
     "Tool",
     "ToolArgumentsError",
     "ToolCall",
+    "ToolContext",
     "ToolRequestEvent",
     "ToolResponseEvent",
     "ToolResult",

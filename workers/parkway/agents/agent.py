@@ -10,6 +10,7 @@ from parkway.agents.action import ActionSpec, options_of, spec_of
 from parkway.agents.chat_model import ChatModel
 from parkway.agents.chat_resources import check_chat_resources
 from parkway.agents.errors import AgentError
+from parkway.agents.mcp_server import MCPServer
 from parkway.agents.resource import Resource
 from parkway.agents.sink import Sink
 from parkway.agents.source import Source
@@ -45,6 +46,12 @@ class Definition:
     def sinks(self) -> dict[str, Sink]:
         """Sinks by attribute."""
         return self.of(Sink)
+
+    @property
+    def mcp_servers(self) -> tuple[MCPServer, ...]:
+        """Those that stand in the class, and those that only a chat model has."""
+        of_models = [server for model in self.chat_models.values() for server in model.mcp_servers]
+        return tuple(dict.fromkeys([*self.of(MCPServer).values(), *of_models]))
 
     def action(self, name: str) -> ActionSpec | None:
         """The user action of that name, or None."""

@@ -61,12 +61,19 @@ def _built_in_actions(definition: Definition) -> list[ActionPlan]:
                 answers=(EventType.ChatRequestEvent,),
             )
         )
-    if definition.tools:
+    if definition.tools or definition.mcp_servers:
+        asks = any(tool.approval.may_ask for tool in definition.tools.values()) or any(
+            server.may_ask for server in definition.mcp_servers
+        )
         actions.append(
             ActionPlan(
                 name="tool",
                 triggers=(EventType.ToolRequestEvent,),
-                resumed_by=(EventType.CancelRequestEvent,),  # it parks nothing, but what it runs can be cancelled
+                # What it runs can be cancelled; it parks what a person must allow.
+                resumed_by=(
+                    EventType.CancelRequestEvent,
+                    *((EventType.ApprovalResponseEvent,) if asks else ()),
+                ),
                 answers=(EventType.ToolRequestEvent,),
             )
         )

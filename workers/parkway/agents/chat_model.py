@@ -9,6 +9,7 @@ from pydantic_ai.usage import UsageLimits
 from typing_extensions import TypeVar  # its `default` is in typing from Python 3.13 on
 
 from parkway.agents.errors import AgentError
+from parkway.agents.mcp_server import MCPServer
 from parkway.agents.output_type import OutputType
 from parkway.agents.prompt import Prompt
 from parkway.agents.resource import Resource
@@ -52,7 +53,7 @@ class ChatModel(Resource, Generic[Output]):
         *,
         instructions: str | None = None,
         prompt: Prompt | str | None = None,
-        tools: Sequence[Tool[..., Any] | Callable[..., Any]] = (),
+        tools: Sequence[Tool[..., Any] | Callable[..., Any] | MCPServer] = (),
         output_type: type[Output] | Mapping[str, Any] | None = None,
         fallbacks: Sequence[ModelSource] = (),
         settings: ModelSettings | None = None,
@@ -73,7 +74,8 @@ class ChatModel(Resource, Generic[Output]):
         self.model = model
         self.instructions = instructions
         self.prompt = prompt
-        self.tools: tuple[Tool[..., Any], ...] = tuple(as_tool(each) for each in tools)
+        self.tools: tuple[Tool[..., Any], ...] = tuple(as_tool(one) for one in tools if not isinstance(one, MCPServer))
+        self.mcp_servers: tuple[MCPServer, ...] = tuple(one for one in tools if isinstance(one, MCPServer))
         self.output_type = OutputType(output_type) if output_type is not None else None
         self.fallbacks: tuple[ModelSource, ...] = tuple(fallbacks)
         self.settings = settings if settings is not None else ModelSettings()

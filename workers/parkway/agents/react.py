@@ -8,6 +8,7 @@ from parkway.agents.agent import Agent, definition_of
 from parkway.agents.chat_model import ChatModel, ModelSource
 from parkway.agents.context import Context
 from parkway.agents.errors import AgentError
+from parkway.agents.mcp_server import MCPServer
 from parkway.agents.prompt import Prompt
 from parkway.agents.tool import Tool
 from parkway.schemas import jsonio
@@ -37,7 +38,7 @@ class ReActAgent(Agent):
         self,
         *,
         model: ModelSource | ChatModel[Any],
-        tools: Sequence[Tool[..., Any] | Callable[..., Any]] = (),
+        tools: Sequence[Tool[..., Any] | Callable[..., Any] | MCPServer] = (),
         prompt: Prompt | str | None = None,
         output_type: type[Any] | Mapping[str, Any] | None = None,
     ) -> None:

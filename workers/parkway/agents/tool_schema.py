@@ -12,6 +12,7 @@ from pydantic_ai.exceptions import UserError
 from pydantic_core import SchemaValidator
 
 from parkway.agents.errors import AgentError, ToolArgumentsError
+from parkway.agents.tool_context import ToolContext
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,15 @@ class ToolSchema:
             )
             raise ToolArgumentsError(f"Tool `{tool}`: {problems}") from None
         return values
+
+
+def context_parameters(function: Callable[..., Any]) -> tuple[str, ...]:
+    """The parameters that are annotated `ToolContext`; `schema_of` judges annotations that cannot be read."""
+    try:
+        hints = get_type_hints(function)
+    except Exception:
+        return ()
+    return tuple(name for name, hint in hints.items() if hint is ToolContext and name != "return")
 
 
 def schema_of(function: Callable[..., Any], name: str, description: str | None, injected: Sequence[str]) -> ToolSchema:
@@ -84,7 +94,7 @@ def _checked_signature(function: Callable[..., Any], name: str, injected: Sequen
     for wanted in injected:
         if wanted not in signature.parameters:
             raise AgentError(
-                f"tool {name!r}: injected={wanted!r} is none of its parameters "
+                f"tool {name!r}: injected {wanted!r} is none of its parameters "
                 f"({', '.join(signature.parameters) or 'it has none'})"
             )
     return signature

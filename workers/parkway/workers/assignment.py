@@ -159,8 +159,12 @@ class Assignment:
         return sum(len(partition.parked) for partition in self.partitions.values())
 
     def open_requests(self) -> int:
-        """Requests that are parked, or whose first call runs or is not committed yet."""
+        """Requests that are parked and wait for no person, or whose first call runs or is not committed yet."""
         return sum(partition.parked.open_requests for partition in self.partitions.values())
+
+    def awaiting_person(self) -> int:
+        """Requests that stand still until a person has decided. From any thread."""
+        return sum(partition.parked.awaiting_person for partition in self.partitions.values())
 
     def parked_bytes(self) -> int:
         """What those requests take, in memory or on disk. From any thread."""

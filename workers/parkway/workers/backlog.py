@@ -42,13 +42,23 @@ class Backlog:
     Works behind a busy key or in back-off have a larger bound of their own: a key that fails stops no others.
     """
 
-    def __init__(self, action: Action, queues: Queues, lines: Lines, *, concurrency: int, max_open: int | None) -> None:
+    def __init__(
+        self,
+        action: Action,
+        queues: Queues,
+        lines: Lines,
+        *,
+        concurrency: int,
+        max_open: int | None,
+        max_awaiting: int | None = None,
+    ) -> None:
         self._action = action
         self._queues = queues
         self._lines = lines
         self._back_off = BackOff()
         self._buffer = max(_LEAST_BUFFER, 2 * concurrency)
         self._max_open = max_open
+        self._max_awaiting = max_awaiting
 
     @property
     def is_quiet(self) -> bool:
@@ -99,6 +109,8 @@ class Backlog:
 
     def _may_start_new(self, assignment: Assignment) -> bool:
         if not assignment.caught_up():
+            return False
+        if self._max_awaiting is not None and assignment.awaiting_person() >= self._max_awaiting:
             return False
         return self._max_open is None or assignment.open_requests() - self._lines.waiting(Lane.NEW) < self._max_open
 

@@ -14,8 +14,10 @@ from parkway.runtime.settings import Settings
 from parkway.schemas import headers, jsonio
 from parkway.schemas.errors import DlqReason
 from parkway.schemas.event_types import EventType
+from parkway.schemas.events import ApprovalResponseEvent, Event, EventError
 from parkway.schemas.format_error import FormatError
 from parkway.schemas.plan import ActionPlan
+from parkway.schemas.tokens import Token
 from parkway.workers.assignment import Partition
 from parkway.workers.cancellations import Cancellations
 from parkway.workers.effects import Action, Task
@@ -56,6 +58,8 @@ class Dispatcher:
             return self._builder.dead(work, DlqReason.INVALID_EVENT, "id: expected a string")
         if work.lane is Lane.RESUME and work.event.get("type") == EventType.CancelRequestEvent:
             return self._cancellations.decide(partition, work)
+        if work.lane is Lane.RESUME and work.event.get("type") == EventType.ApprovalResponseEvent:
+            return self._approval(partition, work)
         if work.lane is Lane.RESUME and work.event.get("type") not in self._plan.answers:
             return self._continuation(partition, work)
         if self._plan.parks:
@@ -74,7 +78,15 @@ class Dispatcher:
         root_id = found[headers.ROOT_ID].decode("utf-8", "replace") if headers.ROOT_ID in found else None
         deadline = headers.number(given, now_ms() + self._default_deadline_ms)
         asked = deadline if given is not None else None
-        task = Task(work.event, deadline, None, work.record.key, asked_deadline=asked, root_id=root_id)
+        task = Task(
+            work.event,
+            deadline,
+            None,
+            work.record.key,
+            asked_deadline=asked,
+            root_id=root_id,
+            record_headers=work.record.headers,
+        )
         if self._plan.answers and deadline <= now_ms():
             return self._builder.handled(work, task, self._action.expired(task))
         return task
@@ -100,6 +112,27 @@ class Dispatcher:
         if partition.parked.is_committing(request_id):
             partition.behind_commit.setdefault(request_id, []).append(work)
             return None
+        return self._resume(partition, work, request_id)
+
+    def _approval(self, partition: Partition, work: Work) -> Task | Result | None:
+        """The token decides whose it is. It waits for what works on the request: a call that was approved before."""
+        try:
+            event = Event.parse(work.event)
+        except EventError as error:
+            return self._builder.dead(work, DlqReason.BAD_REQUEST, str(error))
+        assert isinstance(event, ApprovalResponseEvent)
+        token = Token.parse(event.token)
+        request_id = partition.parked.of_approval(token.secret)
+        if request_id is None or (token.action, token.partition) != (self._plan.name, partition.number):
+            return self._builder.ignored(work, "unknown_approval")
+        if request_id != event.request_id:
+            return self._builder.ignored(work, "approval_of_another_request")
+        if partition.parked.is_committing(request_id) or partition.parked.is_claimed(request_id):
+            partition.behind_commit.setdefault(request_id, []).append(work)
+            return None
+        return self._resume(partition, work, request_id)
+
+    def _resume(self, partition: Partition, work: Work, request_id: str) -> Task | Result:
         entry = partition.parked.claim(request_id)
         if entry is None:
             return self._builder.ignored(work, "claimed")
@@ -124,6 +157,7 @@ class Dispatcher:
             root_id=task.root_id,
             state=held.work.state_from,
             steps=steps,
+            record_headers=task.record_headers,
         )
 
     def again(self, work: Work, task: Task) -> Task:

@@ -7,8 +7,10 @@ from typing import Any, Protocol
 from parkway.agents.sink import Payload
 from parkway.agents.step import StepLog
 from parkway.schemas.events import Event
+from parkway.schemas.headers import Headers
 from parkway.schemas.journal import JournalKind, JournalOutcome
-from parkway.schemas.parked import ParkedRecord
+from parkway.schemas.messages import ToolCall
+from parkway.schemas.parked import ParkedApproval, ParkedRecord
 from parkway.workers.limiter import Limiter, Permit
 
 
@@ -25,11 +27,21 @@ class PoisonError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
+class Ask:
+    """A person is asked whether `call` may run; `reason` says why."""
+
+    call: ToolCall
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Park:
-    """Write the request's parked record; it waits for the response to the tool request `waits_for`.
+    """Write the request's parked record; it waits for the response to the tool request `waits_for`, or for a person.
 
     `state` is the action's own JSON; what else a parked record holds is known to the machinery. `deadline`
-    (ms since 1970) is the request's: after it a sweep ends the request, and it bounds what is done for it.
+    (ms since 1970) is the request's: after it a sweep ends the request, and it bounds what is done for it. Each of
+    `asks` is sent as an approval request with a fresh token; `approvals` are those of an earlier round that are still
+    undecided, by call id. `awaits_person`: it counts with what waits for a person.
     """
 
     waits_for: str
@@ -37,6 +49,9 @@ class Park:
     state: Mapping[str, Any]
     round: int
     deadline: int
+    asks: tuple[Ask, ...] = ()
+    approvals: Mapping[str, ParkedApproval] = field(default_factory=dict)
+    awaits_person: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +134,8 @@ class Task:
     its parked request. `attempt` counts from 1, over deaths and rebalances; the first one began at `since`
     (ms since 1970). `permit` is the limiter's, where the action named one. `held_up_by` names a limiter that
     a task waited for until its time was over. `root_id` is the id of the event from outside that led here. `state` is
-    the record in `<ns>.state` of an action that keeps some, `steps` the log of one that has steps.
+    the record in `<ns>.state` of an action that keeps some, `steps` the log of one that has steps. `record_headers` are
+    the record's.
     """
 
     event: Mapping[str, Any]
@@ -134,6 +150,7 @@ class Task:
     root_id: str | None = None
     state: bytes | None = None
     steps: StepLog | None = None
+    record_headers: Headers = field(default_factory=list)
 
 
 class Action(Protocol):

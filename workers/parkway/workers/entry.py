@@ -41,6 +41,7 @@ class Entry(msgspec.Struct, gc=False):  # a restore makes one for every record
 
     @property
     def waits_for(self) -> str:
+        """The tool request that it waits for; empty when it waits for approvals."""
         return self.head.waits_for
 
     @property
@@ -53,6 +54,12 @@ class Entry(msgspec.Struct, gc=False):  # a restore makes one for every record
         """Of the token that cancels it."""
         token = self.head.token
         return secret_of(token) if token is not None else None
+
+    @property
+    def approval_secrets(self) -> list[str]:
+        """Of the tokens that approve or deny a call of it."""
+        approvals = self.head.approvals
+        return [secret_of(one.token) for one in approvals.values()] if approvals else []
 
     @property
     def origin(self) -> Origin:

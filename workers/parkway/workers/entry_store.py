@@ -33,6 +33,10 @@ class EntryStore(Protocol):
     def resident_bytes(self) -> int:
         """Bytes of memory that are free again when the store is dropped."""
 
+    @property
+    def awaiting_person(self) -> int:
+        """How many of them stand still until a person has decided."""
+
     def __len__(self) -> int: ...
 
     def get(self, request_id: str) -> Entry | None: ...
@@ -45,6 +49,9 @@ class EntryStore(Protocol):
 
     def of_secret(self, secret: str) -> str | None:
         """The request whose cancel token ends in this."""
+
+    def of_approval(self, secret: str) -> str | None:
+        """The request that the token of an approval, which ends in this, was made for."""
 
     def due(self, now_ms: int) -> Iterator[str]:
         """Requests whose deadline has passed, a tenth of a second late at most."""
@@ -61,6 +68,8 @@ class MemoryEntries:
         self._values: dict[str, bytes] = {}
         self._waits: dict[str, str] = {}
         self._secrets: dict[str, str] = {}
+        self._approvals: dict[str, str] = {}
+        self._awaiting = 0
         self._deadlines = Deadlines()
         self._bytes = 0
 
@@ -71,6 +80,10 @@ class MemoryEntries:
     @property
     def resident_bytes(self) -> int:
         return self._bytes + len(self._values) * _OVERHEAD
+
+    @property
+    def awaiting_person(self) -> int:
+        return self._awaiting
 
     def __len__(self) -> int:
         return len(self._values)
@@ -89,7 +102,11 @@ class MemoryEntries:
                 continue
             head = new.head
             values[request_id] = new.value
-            waits[head.waits_for] = request_id
+            if head.waits_for:
+                waits[head.waits_for] = request_id
+            if head.approvals:
+                self._approvals.update(dict.fromkeys(new.approval_secrets, request_id))
+            self._awaiting += head.awaits_person
             if head.token is not None:
                 secrets[secret_of(head.token)] = request_id
             deadlines.add(request_id, head.deadline)
@@ -101,6 +118,9 @@ class MemoryEntries:
     def of_secret(self, secret: str) -> str | None:
         return self._secrets.get(secret)
 
+    def of_approval(self, secret: str) -> str | None:
+        return self._approvals.get(secret)
+
     def due(self, now_ms: int) -> Iterator[str]:
         return iter(self._deadlines.due(now_ms))
 
@@ -109,6 +129,9 @@ class MemoryEntries:
         del self._values[request_id]
         # Requesters choose secrets: two may have chosen the same, and the last one has it.
         _remove(self._waits, entry.waits_for, request_id)
+        for approval in entry.approval_secrets:
+            _remove(self._approvals, approval, request_id)
+        self._awaiting -= entry.head.awaits_person
         if secret is not None:
             _remove(self._secrets, secret, request_id)
         self._deadlines.discard(request_id, entry.deadline)

@@ -6,6 +6,7 @@ number of its own, which is never used again, and a letter:
     e <request id>             -> the parked record
     w <tool request id>        -> the request id that waits for it
     s <secret>                 -> the request id that it cancels
+    a <secret>                 -> the request id that it approves a call of
     d <deadline> <request id>  -> nothing; in the order of time
 
 Kafka is the truth, and a process never reads what another one has written: so there is no write-ahead log and no fsync,
@@ -82,6 +83,7 @@ class DiskEntries:
         self._number = number
         self._count = 0
         self._bytes = 0
+        self._awaiting = 0
         self._swept = 0  # no deadline of an entry lies before this
         # By whoever lets go of it last: its assignment, the indexes that are kept, or a restore that was cancelled.
         weakref.finalize(self, _drop, database, number).atexit = False
@@ -93,6 +95,10 @@ class DiskEntries:
     @property
     def resident_bytes(self) -> int:
         return _EMPTY_BYTES
+
+    @property
+    def awaiting_person(self) -> int:
+        return self._awaiting
 
     def __len__(self) -> int:
         return self._count
@@ -120,6 +126,9 @@ class DiskEntries:
     def of_secret(self, secret: str) -> str | None:
         return self._named(self._key(b"s", secret))
 
+    def of_approval(self, secret: str) -> str | None:
+        return self._named(self._key(b"a", secret))
+
     def due(self, now_ms: int) -> Iterator[str]:
         """Looks at what has become due since the last time: entries that have ended leave their marks behind."""
         start = len(self._number) + 1 + _TIME_BYTES
@@ -138,12 +147,16 @@ class DiskEntries:
     def _put(self, batch: WriteBatch, request_id: str, entry: Entry) -> None:
         name, secret = _encode(request_id), entry.secret
         batch.put(self._number + b"e" + name, entry.value)
-        batch.put(self._key(b"w", entry.waits_for), name)
+        if entry.waits_for:
+            batch.put(self._key(b"w", entry.waits_for), name)
+        for approval in entry.approval_secrets:
+            batch.put(self._key(b"a", approval), name)
         if secret is not None:
             batch.put(self._key(b"s", secret), name)
         batch.put(self._time(entry.deadline) + name, b"")
         self._swept = min(self._swept, max(0, entry.deadline))
         self._count += 1
+        self._awaiting += entry.head.awaits_person
         self._bytes += len(entry.value)
 
     def _take_out(self, batch: WriteBatch, old: Entry, new: Entry | None) -> None:
@@ -156,9 +169,12 @@ class DiskEntries:
         # Requesters choose secrets: two may have chosen the same, and the last one has it.
         if secret is not None and self.of_secret(secret) == request_id:
             batch.delete(self._key(b"s", secret))
+        for approval in old.approval_secrets:  # before `new` is put: what it keeps is put again
+            batch.delete(self._key(b"a", approval))
         if new is None or new.deadline != old.deadline:
             batch.delete(self._time(old.deadline) + _encode(request_id))
         self._count -= 1
+        self._awaiting -= old.head.awaits_person
         self._bytes -= len(old.value)
 
     def _named(self, key: bytes) -> str | None:

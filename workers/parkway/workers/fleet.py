@@ -14,6 +14,7 @@ from parkway.runtime.logs import get_logger
 from parkway.runtime.settings import Settings
 from parkway.schemas.plan import ActionPlan, Plan
 from parkway.workers.actions.factory import limiters_of, make_action, retry_of
+from parkway.workers.actions.mcp_tools import close_all
 from parkway.workers.committer import Committer
 from parkway.workers.completion import largest_span
 from parkway.workers.governor import Governor
@@ -41,6 +42,7 @@ async def opened(agent: Agent) -> AsyncIterator[None]:
     async with AsyncExitStack() as stack:
         for resource in definition_of(agent).resources.values():
             stack.push_async_callback(_close, resource)
+        stack.push_async_callback(close_all)
         await stack.enter_async_context(running(agent))
         yield
 

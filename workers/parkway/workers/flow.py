@@ -15,7 +15,6 @@ from parkway.runtime.records import Incoming
 from parkway.runtime.settings import Settings
 from parkway.schemas.avro.codec import RegistryUnavailableError
 from parkway.schemas.errors import DlqReason
-from parkway.schemas.event_types import EventType
 from parkway.schemas.plan import ActionPlan
 from parkway.workers.admission import Admission
 from parkway.workers.adoption import Adopted, Carried
@@ -89,14 +88,14 @@ class Flow:
         )
         self._keeps_steps = plan.keeps_steps
         self._judge = Judge(self._dispatcher, builder, action.name)
-        parks_requests = any(kind != EventType.CancelRequestEvent for kind in plan.resumed_by)
         self.backlog = Backlog(
             action,
             Queues(by_key=order == "key"),
             Lines(self.pump_soon),
             concurrency=concurrency,
             # Tools wait for nobody: only what may be parked is bounded.
-            max_open=settings.max_open if parks_requests else None,
+            max_open=settings.max_open if plan.parks_requests else None,
+            max_awaiting=settings.max_awaiting if plan.parks_requests else None,
         )
         self.admission = Admission(
             action.name,

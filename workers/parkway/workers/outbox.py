@@ -12,7 +12,7 @@ from parkway.runtime.dlq import dead_letter
 from parkway.runtime.logs import get_logger
 from parkway.runtime.records import ANY_PARTITION, Incoming, Record
 from parkway.schemas import headers
-from parkway.schemas.events import Event
+from parkway.schemas.events import ApprovalRequestEvent, Event
 from parkway.schemas.headers import Headers
 from parkway.schemas.journal import JournalRecord
 from parkway.schemas.parked import Origin as ParkedOrigin
@@ -110,6 +110,11 @@ class Outbox:
 
     def output(self, cause: Cause, event: Event) -> Record:
         return self._record(self._topics.outputs, cause, event, self._headers(cause, event.type))
+
+    def approval_request(self, cause: Cause, event: ApprovalRequestEvent, deadline: int) -> list[Record]:
+        """One event twice: for people, in `outputs`, and for the agent's own actions. It says until when it counts."""
+        out: Headers = [*self._headers(cause, event.type), (headers.DEADLINE, str(deadline))]
+        return [self._record(topic, cause, event, out) for topic in (self._topics.outputs, self._topics.events)]
 
     def response(self, cause: Cause, event: Event) -> Record:
         """The terminal response: to `outputs` (or the reply topic) for a request from outside, else to `events`.

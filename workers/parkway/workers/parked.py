@@ -45,6 +45,7 @@ class ParkedIndex:
         self._claims: dict[str, _Claim] = {}
         self._not_parked = 0  # claims of requests without an entry: their first call
         self._waits: dict[str, str] = {}  # of what is committing: tool request id -> request id
+        self._approvals: dict[str, str] = {}  # of what is committing: secret of an approval -> request id
         self._secrets: dict[str, str] = {}  # of first calls and of what is committing: secret -> request id
         self._ended: dict[str, str | None] = {}  # the last ones: request id -> secret
 
@@ -57,7 +58,13 @@ class ParkedIndex:
 
     @property
     def open_requests(self) -> int:
-        return len(self._store) + self._not_parked
+        """What `max_open` bounds: all but those that wait for a person."""
+        return len(self._store) - self._store.awaiting_person + self._not_parked
+
+    @property
+    def awaiting_person(self) -> int:
+        """What `max_awaiting` bounds."""
+        return self._store.awaiting_person
 
     def committed_entries(self) -> EntryStore | None:
         """What is parked, once nothing is in a transaction any more; None while something is."""
@@ -82,6 +89,10 @@ class ParkedIndex:
     def of_secret(self, secret: str) -> str | None:
         """The request in flight or parked whose cancel token ends in this."""
         return self._secrets.get(secret) or self._store.of_secret(secret)
+
+    def of_approval(self, secret: str) -> str | None:
+        """The request that the token of an approval, which ends in this, was made for."""
+        return self._approvals.get(secret) or self._store.of_approval(secret)
 
     def secret_of(self, request_id: str) -> str | None:
         """The secret that the record of a running request brought along."""
@@ -123,7 +134,10 @@ class ParkedIndex:
         """A transaction with this upsert (None: the tombstone or the end) is about to be produced."""
         self._committing[request_id] = entry
         if entry is not None:
-            self._waits[entry.waits_for] = request_id
+            if entry.waits_for:
+                self._waits[entry.waits_for] = request_id
+            for approval in entry.approval_secrets:
+                self._approvals[approval] = request_id
             self._know(request_id, entry.origin)
 
     def committed(self, request_id: str) -> None:
@@ -168,6 +182,8 @@ class ParkedIndex:
     def _settle(self, request_id: str, upsert: Entry) -> None:
         """It is in the store, or nowhere: it leaves what is in hand."""
         self._waits.pop(upsert.waits_for, None)
+        for approval in upsert.approval_secrets:
+            self._approvals.pop(approval, None)
         self._forget(request_id, upsert.origin)
 
     def _forget(self, request_id: str, origin: Origin) -> None:

@@ -12,8 +12,8 @@ from parkway.runtime.records import Incoming, Record
 from parkway.runtime.settings import Settings
 from parkway.schemas.errors import DlqReason
 from parkway.schemas.event_types import REQUEST_TYPES, EventType
-from parkway.schemas.events import CancelRequestEvent, Event
-from parkway.schemas.parked import ParkedCancellation, ParkedRecord, parked_key
+from parkway.schemas.events import ApprovalRequestEvent, CancelRequestEvent, Event
+from parkway.schemas.parked import ParkedApproval, ParkedCancellation, ParkedRecord, parked_key
 from parkway.schemas.plan import Plan
 from parkway.schemas.state import StateRecord
 from parkway.schemas.tokens import Token, new_secret
@@ -33,6 +33,7 @@ from parkway.workers.origins import cancel_secret, request_hash
 from parkway.workers.outbox import Cause, Outbox
 from parkway.workers.poison import Conviction
 from parkway.workers.restored import BrokenEntry
+from parkway.workers.times import now_ms
 from parkway.workers.work import Epoch, Result, Work
 
 
@@ -74,7 +75,7 @@ class ResultBuilder:
     def swept(self, epoch: Epoch, partition: int, request_id: str, task: Task) -> Result:
         """The end of a parked request whose time is over."""
         assert task.parked is not None
-        result = Result(epoch, partition, None, task, abandons=task.parked.waits_for)
+        result = Result(epoch, partition, None, task, abandons=task.parked.waits_for or None)
         self._fill(result, self._cause(result, task), self._action.expired(task), request_id)
         return result
 
@@ -88,7 +89,7 @@ class ResultBuilder:
         """
         result = Result(work.epoch, work.partition, work, task, cancels, tuple(forgets))
         if task.parked is not None and cancels is None:
-            result.abandons = task.parked.waits_for
+            result.abandons = task.parked.waits_for or None
         self._fill(result, self._cause(result, task), self._action.cancelled(task, reason), work.request_id)
         return result
 
@@ -212,9 +213,7 @@ class ResultBuilder:
             result.records.append(self._failure(result, effects.failure))
         if effects.park is not None:
             assert request_id is not None, "only a request can be parked"
-            record, entry = self._park(result, cause, task, effects.park)
-            result.records.append(record)
-            result.upsert = (request_id, entry)
+            self._park(result, cause, task, effects.park)
             return
         self._end(result, request_id)
         if result.abandons is not None and self._tools is not None:
@@ -249,7 +248,7 @@ class ResultBuilder:
             result.records.append(self._outbox.parked(result.partition, key, None))
         result.records += [self._outbox.parked(result.partition, key, None) for key in result.forgets]
 
-    def _park(self, result: Result, cause: Cause, task: Task, park: Park) -> tuple[Record, Entry]:
+    def _park(self, result: Result, cause: Cause, task: Task, park: Park) -> None:
         if task.parked is not None:
             origin, request, asked = task.parked.origin, task.parked.request, task.parked.request_hash
             token = task.parked.token or str(Token.new(self._action.name, result.partition))
@@ -270,6 +269,8 @@ class ResultBuilder:
             deadline=park.deadline,
             state=dict(park.state),
             token=token,
+            approvals={**park.approvals, **self._asked(result, park)},
+            awaits_person=park.awaits_person,
         )
         value = parked.to_json()
         if len(value) > self._settings.max_parked_bytes:
@@ -277,8 +278,24 @@ class ResultBuilder:
                 f"the parked record would have {len(value)} bytes, the limit is "
                 f"{self._settings.max_parked_bytes} (max_parked_bytes)"
             )
+        for ask in park.asks:
+            approval = parked.approvals[ask.call.id]
+            event = ApprovalRequestEvent(
+                request_id=parked.request_id, token=approval.token, call=ask.call, reason=ask.reason
+            )
+            result.records += self._outbox.approval_request(cause, event, park.deadline)
         key = parked_key(parked.request_id, self._action.name)
-        return self._outbox.parked(result.partition, key, value), Entry.of(parked, value)
+        result.records.append(self._outbox.parked(result.partition, key, value))
+        result.upsert = (parked.request_id, Entry.of(parked, value))
+
+    def _asked(self, result: Result, park: Park) -> dict[str, ParkedApproval]:
+        """A fresh token for every call that a person is asked about."""
+        return {
+            ask.call.id: ParkedApproval(
+                token=str(Token.new(self._action.name, result.partition)), reason=ask.reason, asked_at=now_ms()
+            )
+            for ask in park.asks
+        }
 
 
 def _deadline(event: Event, effects: Effects, task: Task) -> int | None:

@@ -6,6 +6,7 @@ Everything that a worker or an action decides by the time asks here. So a test c
 
 import asyncio
 import time
+from datetime import UTC, datetime
 from typing import Final, Protocol
 
 
@@ -19,12 +20,19 @@ class Clock(Protocol):
 
 MOVED: Final[dict[asyncio.AbstractEventLoop, Clock]] = {}  # the loops of tests; empty in every other process
 
+_LATEST_MS: Final = int(datetime(9999, 1, 1, tzinfo=UTC).timestamp() * 1000)
+
 
 def now_ms() -> int:
     """Milliseconds since 1970 (UTC)."""
     if MOVED and (clock := _moved()) is not None:
         return clock.now_ms()
     return time.time_ns() // 1_000_000
+
+
+def as_datetime(milliseconds: int) -> datetime:
+    """Milliseconds since 1970 as a time in UTC; what lies beyond the calendar's end, which a header may say, is it."""
+    return datetime.fromtimestamp(min(milliseconds, _LATEST_MS) / 1000, UTC)
 
 
 def now() -> float:

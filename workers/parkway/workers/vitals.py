@@ -42,6 +42,7 @@ class Vitals:
         metrics.LAG.labels(name).set_function(lag)
         metrics.DEATHS.labels(name).set_function(lambda: one.deaths() if (one := current()) else 0)
         metrics.PARKED.labels(name).set_function(lambda: one.parked() if (one := current()) else 0)
+        metrics.AWAITING_PERSON.labels(name).set_function(lambda: one.awaiting_person() if (one := current()) else 0)
         metrics.PARKED_BYTES.labels(name).set_function(lambda: one.parked_bytes() if (one := current()) else 0)
         metrics.STATE_KEYS.labels(name).set_function(lambda: one.state_keys() if (one := current()) else 0)
         metrics.STATE_BYTES.labels(name).set_function(lambda: one.state_bytes() if (one := current()) else 0)

@@ -7,6 +7,7 @@ from typing import Any, Final
 from pydantic_ai.messages import ModelResponse
 
 from parkway.agents.chat_model import ChatModel
+from parkway.agents.mcp_server import MCPServer
 from parkway.agents.model_router import ModelRouter
 from parkway.agents.prompt import Prompt
 from parkway.agents.retry import Retry
@@ -20,7 +21,8 @@ from parkway.workers.actions.chat_models import ChatModels
 from parkway.workers.actions.chat_session import ChatSession, read_request
 from parkway.workers.actions.chat_state import ChatState
 from parkway.workers.actions.structured_output import OutputInvalidError
-from parkway.workers.actions.tool_round import calls_of, results_for
+from parkway.workers.actions.tool_round import awaits_person, calls_of, results_for
+from parkway.workers.actions.toolbox import ToolSource
 from parkway.workers.actions.usage import Tally
 from parkway.workers.effects import Effects, JournalEntry, Park, ParkedTooLargeError, PoisonError, Task
 from parkway.workers.limiter import Limiter
@@ -47,6 +49,7 @@ class ChatAction:
         *,
         routers: Mapping[str, ModelRouter] | None = None,
         prompts: Mapping[str, Prompt] | None = None,
+        sources: Mapping[MCPServer, ToolSource] | None = None,
         limiters: Mapping[str, Limiter] | None = None,
         capture_content: bool = False,
         max_state_bytes: int = MAX_STATE_BYTES,
@@ -54,8 +57,15 @@ class ChatAction:
     ) -> None:
         self.name = name
         self._models = ChatModels(
-            models, routers or {}, prompts or {}, limiters or {}, backoff=backoff, quote=capture_content
+            models,
+            routers or {},
+            prompts or {},
+            limiters or {},
+            sources or {},
+            backoff=backoff,
+            quote=capture_content,
         )
+        self._backoff = backoff
         self._capture_content = capture_content
         self._max_state_bytes = max_state_bytes
 
@@ -123,6 +133,7 @@ class ChatAction:
             raise
 
     async def _converse(self, task: Task, session: ChatSession) -> Effects:
+        await session.open_tools(self._backoff)
         while True:
             reply = await session.ask()
             if reply.tool_calls:
@@ -170,6 +181,7 @@ class ChatAction:
             state=parked,
             round=state.round,
             deadline=state.deadline,
+            awaits_person=awaits_person(session.tools, requested),
         )
         return Effects(events=[request], park=park)
 

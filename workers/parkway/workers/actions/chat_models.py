@@ -6,15 +6,16 @@ from typing import Any
 
 from parkway.agents.chat_model import ChatModel
 from parkway.agents.errors import did_you_mean
+from parkway.agents.mcp_server import MCPServer
 from parkway.agents.model_router import ModelRouter
 from parkway.agents.prompt import Prompt
 from parkway.agents.retry import Retry
-from parkway.agents.tool import Tool
 from parkway.schemas.errors import ErrorType
 from parkway.workers.actions import chat_answers
 from parkway.workers.actions.backends import Backends
 from parkway.workers.actions.budget import Budget
 from parkway.workers.actions.chat_answers import ChatError
+from parkway.workers.actions.toolbox import Toolbox, ToolSource
 from parkway.workers.effects import Task
 from parkway.workers.limiter import Limiter
 
@@ -26,7 +27,7 @@ class ServedModel:
     name: str
     chat: ChatModel[Any]
     prompt: Prompt | None
-    tools: Mapping[str, Tool[..., Any]]
+    toolbox: Toolbox
     backends: Backends
     budget: Budget
     limiter: Limiter | None
@@ -41,6 +42,7 @@ class ChatModels:
         routers: Mapping[str, ModelRouter],
         prompts: Mapping[str, Prompt],
         limiters: Mapping[str, Limiter],
+        sources: Mapping[MCPServer, ToolSource],
         *,
         backoff: Retry,
         quote: bool,
@@ -49,7 +51,7 @@ class ChatModels:
         self._served: dict[str, ServedModel] = {}
         for name, chat in models.items():
             prompt = prompts[chat.prompt] if isinstance(chat.prompt, str) else chat.prompt
-            tools = {tool.name: tool for tool in chat.tools}
+            tools = Toolbox({tool.name: tool for tool in chat.tools}, [sources[server] for server in chat.mcp_servers])
             budget, limiter = Budget(chat.usage_limits), limiters.get(name)
             backends = Backends(name, chat, backoff=backoff, quote=quote, budget=budget, limiter=limiter)
             self._served[name] = ServedModel(name, chat, prompt, tools, backends, budget, limiter)

@@ -1,7 +1,8 @@
 """One chat request while it is worked on: what it asks for, and the conversation since."""
 
+import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
@@ -9,7 +10,7 @@ from pydantic_ai.messages import ModelMessage, ModelResponse
 
 from parkway.agents.output_type import OutputType
 from parkway.agents.prompt import PromptArgumentsError
-from parkway.agents.tool import Tool
+from parkway.agents.retry import Retry
 from parkway.runtime import metrics
 from parkway.runtime.logs import get_logger
 from parkway.schemas.errors import ErrorType
@@ -24,23 +25,24 @@ from parkway.workers.actions.chat_state import ChatState
 from parkway.workers.actions.json_schema import SchemaError
 from parkway.workers.actions.structured_output import OutputInvalidError, read_output
 from parkway.workers.actions.tool_round import definitions_of, results_for
+from parkway.workers.actions.toolbox import AnyTool, ToolFailedError
 from parkway.workers.effects import JournalEntry, Task
 from parkway.workers.limiter import Permit
 
 
 @dataclass(slots=True)
 class ChatSession:
-    """`tools` are what the model may call, `asked` the messages that the request begins with, `since` those after."""
+    """`asked` are the messages that the request begins with, `since` those after, `tools` what the model may call."""
 
     served: ServedModel
     state: ChatState
-    tools: Mapping[str, Tool[..., Any]]
     output_schema: Schema | None
     output_type: OutputType | None
     asked: list[ModelMessage]
     since: list[ModelMessage]
     journal: list[JournalEntry]
     permit: Permit | None = None
+    tools: Mapping[str, AnyTool] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -57,7 +59,6 @@ class ChatSession:
         return cls(
             served=served,
             state=state,
-            tools=served.tools,
             output_schema=own.schema if own is not None else request.output_schema,
             output_type=own,
             asked=conversation.from_chat_messages(_messages(request, served)),
@@ -65,6 +66,21 @@ class ChatSession:
             journal=journal,
             permit=task.permit,
         )
+
+    async def open_tools(self, backoff: Retry) -> None:
+        """Find out what the model may call; MCP servers that do not answer are asked again. Raises ChatError."""
+        attempt = 0
+        while True:
+            attempt += 1
+            try:
+                self.tools = await self.served.toolbox.all()
+            except ToolFailedError as error:
+                if attempt > self.served.chat.max_retries:
+                    message = f"the tools of {self.served.name!r} are not there: {error}"
+                    raise ChatError(ErrorType.PROVIDER_ERROR, message) from None
+            else:
+                return
+            await asyncio.sleep(backoff.wait_after(attempt))
 
     async def ask(self) -> ModelResponse:
         """Get the model's next reply and add it to the conversation. Raises CallFailedError and ChatError."""

@@ -15,6 +15,7 @@ from parkway.runtime.settings import Settings
 from parkway.schemas.plan import ActionPlan
 from parkway.workers.actions.chat import ChatAction
 from parkway.workers.actions.decision import DecisionAction
+from parkway.workers.actions.mcp_tools import source_of
 from parkway.workers.actions.retrieval import RetrievalAction
 from parkway.workers.actions.tool import ToolAction
 from parkway.workers.actions.user import UserAction
@@ -77,12 +78,17 @@ def make_action(
             definition.chat_models,
             routers=definition.of(ModelRouter),
             prompts=definition.of(Prompt),
+            sources={server: source_of(server) for server in definition.mcp_servers},
             limiters=limiters,
             capture_content=settings.capture_content,
             max_state_bytes=settings.max_parked_bytes,
         )
     if planned.name == "tool":
-        return ToolAction(definition.tools)
+        return ToolAction(
+            definition.tools,
+            sources=[source_of(server) for server in definition.mcp_servers],
+            max_state_bytes=settings.max_parked_bytes,
+        )
     if planned.name == "retrieval":
         return RetrievalAction(definition.of(VectorStore), limiters=limiters)
     if planned.name == "decision":

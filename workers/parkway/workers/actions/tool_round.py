@@ -7,15 +7,15 @@ from typing import Any
 from pydantic_ai.messages import ModelRequest, ModelRequestPart, ModelResponse, ToolCallPart
 from pydantic_ai.tools import ToolDefinition
 
-from parkway.agents.tool import Tool
 from parkway.schemas.events import ToolResult
 from parkway.schemas.json_form import json_form
 from parkway.schemas.messages import FunctionCall, ToolCall
 from parkway.workers.actions import conversation
 from parkway.workers.actions.chat_state import PendingCall
+from parkway.workers.actions.toolbox import AnyTool
 
 
-def definitions_of(tools: Iterable[Tool[..., Any]]) -> list[ToolDefinition]:
+def definitions_of(tools: Iterable[AnyTool]) -> list[ToolDefinition]:
     """What a model is told of its tools."""
     return [
         ToolDefinition(name=tool.name, description=tool.description or None, parameters_json_schema=tool.parameters)
@@ -41,6 +41,15 @@ def calls_of(tools: Container[str], reply: ModelResponse) -> tuple[list[PendingC
                 answer = f"Tool `{part.tool_name}` execute failed. {error}"
         pending.append(PendingCall(id=call_id, provider_id=part.tool_call_id, tool=part.tool_name, answer=answer))
     return pending, requested
+
+
+def awaits_person(tools: Mapping[str, AnyTool], requested: Iterable[ToolCall]) -> bool:
+    """Will one of these calls wait for a person? The tool action decides; this is for counting."""
+    return any(
+        tools[call.function.name].approval.reason(call.function.arguments) is not None
+        for call in requested
+        if tools[call.function.name].approval.may_ask
+    )
 
 
 def results_for(calls: Sequence[PendingCall], results: Mapping[str, ToolResult]) -> ModelRequest:

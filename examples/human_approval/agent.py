@@ -1,0 +1,87 @@
+"""A refund desk: a model looks the order up and asks for the refund; a person allows what is more than 100."""
+
+import os
+import re
+
+from pydantic import BaseModel
+from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart, ToolReturnPart, UserPromptPart
+from pydantic_ai.models import Model, infer_model
+from pydantic_ai.models.function import AgentInfo, FunctionModel
+
+from parkway.agents import (
+    Agent,
+    ApprovalRequestEvent,
+    ChatMessage,
+    ChatModel,
+    ChatRequestEvent,
+    ChatResponseEvent,
+    Context,
+    ToolContext,
+    action,
+    tool,
+)
+
+PRICES = {"A-1": 20.0, "B-2": 250.0}
+
+
+class Complaint(BaseModel):
+    """What comes in from outside."""
+
+    order: str
+    text: str
+
+
+@tool
+def look_up(order: str) -> dict[str, float]:
+    """What an order cost."""
+    return {"price": PRICES.get(order, 0.0)}
+
+
+@tool(requires_approval=lambda args: "more than 100" if args["amount"] > 100 else False, approval_timeout=300)
+def refund(order: str, amount: float, ctx: ToolContext) -> str:
+    """Pay an amount back."""
+    # A payment provider takes the key, and pays once even if a crash makes this run twice.
+    return f"refunded {amount:g} for {order} (key {ctx.idempotency_key})"
+
+
+def chat_model() -> Model:
+    """The model that `PARKWAY_MODEL` names, such as `openai:gpt-5-mini`; without it a few rules, and no key."""
+    name = os.environ.get("PARKWAY_MODEL")
+    return infer_model(name) if name else FunctionModel(rule_based, model_name="rule-based")
+
+
+async def rule_based(messages: list[ModelMessage], _: AgentInfo) -> ModelResponse:
+    """No language model: look the order up, refund its price, say what came of it."""
+    parts = [part for message in messages for part in message.parts]
+    asked = next(part.content for part in parts if isinstance(part, UserPromptPart))
+    order = re.findall(r"order (\S+):", str(asked))[0]
+    found = {part.tool_name: part for part in parts if isinstance(part, ToolReturnPart)}
+    if "look_up" not in found:
+        return ModelResponse(parts=[ToolCallPart("look_up", {"order": order})])
+    if "refund" not in found:
+        price = float(re.findall(r"[\d.]+", str(found["look_up"].content))[0])
+        return ModelResponse(parts=[ToolCallPart("refund", {"order": order, "amount": price})])
+    return ModelResponse(parts=[TextPart(f"Order {order}: {found['refund'].content}")])
+
+
+class RefundDesk(Agent):
+    clerk = ChatModel(
+        chat_model,
+        instructions="Look up what the order cost, refund it, and tell the customer what came of it.",
+        tools=[look_up, refund],
+    )
+
+    @action("complaint", external=True)
+    async def ask(self, complaint: Complaint, ctx: Context) -> None:
+        message = ChatMessage.user(f"order {complaint.order}: {complaint.text}")
+        ctx.send(ChatRequestEvent(model="clerk", messages=[message], user_context={"order": complaint.order}))
+
+    # Where people look is up to the agent: a line in outputs here, a message to a channel elsewhere.
+    @action("type == EventType.ApprovalRequestEvent")
+    async def notify(self, event: ApprovalRequestEvent, ctx: Context) -> None:
+        ctx.output({"decide": f"parkway approvals approve {event.call.id}", "why": event.reason})
+
+    @action("type == EventType.ChatResponseEvent && has(user_context.order)")
+    async def answer(self, event: ChatResponseEvent, ctx: Context) -> None:
+        text = event.response.content if event.success else event.error.message if event.error else "it failed"
+        ctx.output({"order": (event.user_context or {})["order"], "answer": text})
