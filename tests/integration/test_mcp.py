@@ -60,9 +60,9 @@ def test_servers_die_and_come_and_no_worker_does(install: Callable[..., Installa
     finally:
         server.kill()
         server.wait()
+    here.wait_all_done()
+    assert here.parked() == {}
     for worker in workers:
         assert worker.poll() is None
         worker.send_signal(signal.SIGTERM)
         assert worker.wait(30) == 0
-    here.wait_all_done()
-    assert here.parked() == {}
