@@ -9,7 +9,6 @@ nobody (`ConnectError`) was not delivered, any other may have been.
 """
 
 import asyncio
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -18,6 +17,7 @@ from parkway.agents.errors import AgentError
 from parkway.agents.mcp_server import Http, MCPServer, Secrets
 from parkway.runtime.logs import get_logger
 from parkway.workers.actions.toolbox import ToolFailedError
+from parkway.workers.times import monotonic
 
 if TYPE_CHECKING:
     from mcp import Client
@@ -73,14 +73,14 @@ class Connection:
         async with self._opening:
             if self._live is not None and not self._live.is_lost:
                 return self._live
-            if self._failed is not None and time.monotonic() - self._failed[0] < _PAUSE:
+            if self._failed is not None and monotonic() - self._failed[0] < _PAUSE:
                 raise ToolFailedError(self._failed[1])
             live = _Live(self._server)
             self._ending = [*(one for one in self._ending if not one.has_ended), live]
             try:
                 await live.open()
             except ToolFailedError as error:
-                self._failed = (time.monotonic(), str(error))
+                self._failed = (monotonic(), str(error))
                 self._log.warning("mcp_server_not_opened", reason=str(error))
                 raise
             self._log.info("mcp_server_opened", again=self._live is not None)

@@ -2,7 +2,6 @@
 
 import asyncio
 import re
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
@@ -13,6 +12,7 @@ from parkway.agents.tool_context import ToolContext
 from parkway.runtime.logs import get_logger
 from parkway.workers.actions.mcp_connection import Connection, ConnectionLostError
 from parkway.workers.actions.toolbox import AnyTool, ToolFailedError
+from parkway.workers.times import monotonic
 
 if TYPE_CHECKING:
     from mcp.types import CallToolResult
@@ -90,14 +90,14 @@ class McpSource:
             if not self._is_current():
                 listed = await self._list()
                 self._tools = self._named(listed)
-                self._asked = (time.monotonic(), self._connection.generation)
+                self._asked = (monotonic(), self._connection.generation)
         return self._tools
 
     async def close(self) -> None:
         await self._connection.close()
 
     def _is_current(self) -> bool:
-        if self._asked is None or time.monotonic() - self._asked[0] > _LISTED_SECONDS:
+        if self._asked is None or monotonic() - self._asked[0] > _LISTED_SECONDS:
             return False
         return self._asked[1] is not None and self._asked[1] is self._connection.generation
 
