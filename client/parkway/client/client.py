@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from types import TracebackType
-from typing import Any, Self, overload
+from typing import Literal, Self, overload
 
 from parkway.client.engine import Engine, Key
 from parkway.client.errors import ClientClosedError, ClientError
@@ -30,10 +30,13 @@ class Client:
         async with Client(bootstrap_servers="localhost:9092") as client:
             response = await client.request(ChatRequestEvent(model="assistant", messages=[...]), key="Ann")
 
-    Settings that are not given come from `PARKWAY_*` variables; `kafka` is passed to librdkafka. `reply_topic`: read
-    responses from that topic instead of `<ns>.outputs` (it must be on the plan's list). `watch_dlq`: a request that
-    ends in the DLQ raises DeadLetteredError instead of waiting for its timeout (needs the right to read it; without
-    that it is off). `cancel_abandoned`: a chat whose caller was cancelled, or whose time is over, is cancelled, too.
+    Settings that are not given come from `PARKWAY_*` variables; `kafka` is passed to librdkafka (`security.protocol`,
+    `partitioner`, ...). `wire_format`: what events are written in; both formats are read.
+
+    `reply_topic`: read responses from that topic instead of `<ns>.outputs` (it must be on the plan's list).
+    `watch_dlq`: a request that ends in the DLQ raises DeadLetteredError instead of waiting for its timeout (needs the
+    right to read it; without that it is off). `cancel_abandoned`: a chat or decision whose caller was cancelled, or
+    whose time is over, is cancelled, too.
 
     One client serves thousands of requests at once, from any task; make one for a process, not one for a request.
     """
@@ -46,10 +49,17 @@ class Client:
         reply_topic: str | None = None,
         watch_dlq: bool = True,
         cancel_abandoned: bool = True,
+        schema_registry: str | None = None,
+        wire_format: Literal["json", "avro"] | None = None,
         kafka: Mapping[str, str] | None = None,
-        **settings: Any,
     ) -> None:
-        self._settings = load_settings(kafka, bootstrap_servers=bootstrap_servers, namespace=namespace, **settings)
+        self._settings = load_settings(
+            kafka,
+            bootstrap_servers=bootstrap_servers,
+            namespace=namespace,
+            schema_registry=schema_registry,
+            wire_format=wire_format,
+        )
         self._reply_topic = reply_topic
         self._watch_dlq = watch_dlq
         self._cancel_abandoned = cancel_abandoned

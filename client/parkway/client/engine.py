@@ -14,12 +14,15 @@ from concurrent.futures import Future
 from functools import partial
 from typing import Final
 
+from opentelemetry.trace import get_current_span
+
 from parkway.client.answers import Root
 from parkway.client.errors import ClientClosedError, ClientError, NotDeliveredError, RequestTimeoutError
 from parkway.client.in_flight import InFlight
 from parkway.client.reader import Reader
 from parkway.client.sender import Outgoing, Sender
 from parkway.client.waiters import OutputsWaiter, ResponseWaiter, Waiter, resolve, resolve_failed
+from parkway.runtime import tracing
 from parkway.runtime.clients import admin_client
 from parkway.runtime.codec import event_codec
 from parkway.runtime.settings import Settings
@@ -212,6 +215,9 @@ class Engine:
             if name in _OURS or (name.startswith("parkway-") and name not in headers.KEPT_FROM_OUTSIDE):
                 kept = ", ".join(sorted(headers.KEPT_FROM_OUTSIDE - _OURS))
                 raise ClientError(f"headers: {name} is not for producers to set; these travel with an event: {kept}")
+        span = get_current_span()  # the caller's: a trace goes on through everything that the event causes
+        if span.get_span_context().is_valid:
+            given.setdefault(headers.TRACEPARENT, tracing.traceparent(span))
         if seconds is not None and headers.DEADLINE not in given:
             given[headers.DEADLINE] = str(int((time.time() + seconds) * 1000))
         if waiter is not None:

@@ -29,6 +29,8 @@ _BATCH: Final = 1_000
 _DELIVERY: Final = 120.0  # what becomes of a record that no broker takes is known after so many seconds
 _MORE_THAN_ONE: Final = 0.02
 
+_SAME: Final = {"delivery.timeout.ms": "message.timeout.ms", "queue.buffering.max.ms": "linger.ms"}  # older names
+
 _TIMED_OUT: Final = KafkaError._MSG_TIMED_OUT  # noqa: SLF001  librdkafka's local codes begin with an underscore
 _FATAL: Final = KafkaError._FATAL  # noqa: SLF001
 _GONE: Final = frozenset({KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGHT})  # noqa: SLF001
@@ -69,6 +71,7 @@ class Sender:
         self._queue: SimpleQueue[Outgoing | None] = SimpleQueue()
         self._lock = threading.Lock()
         self._left = 0  # events whose outcome is not known
+        self._behind = 0  # those of them that wait for the first thread
         self._begins: Begins | None = None
         self._admin = admin_client(settings, client_id)
         self._stuck: list[AdminClient] = []  # kept: to destroy one whose broker is gone can hang
@@ -85,9 +88,14 @@ class Sender:
             thread.start()
 
     def send(self, outgoing: Outgoing) -> None:
-        """Produce it soon. Any thread."""
+        """Produce it: at once where that needs no waiting, else soon, behind what waits already. Any thread."""
         with self._lock:
             self._left += 1
+            first = self._behind == 0
+        if first and self._at_once(outgoing):
+            return
+        with self._lock:
+            self._behind += 1
         self._queue.put(outgoing)
 
     def stop(self, seconds: float) -> None:
@@ -123,6 +131,8 @@ class Sender:
                 pass
             for outgoing in batch:
                 self._send(outgoing)
+                with self._lock:
+                    self._behind -= 1
             if last:
                 return
 
@@ -135,33 +145,44 @@ class Sender:
                 self._fail(outgoing, NotDeliveredError("nobody waited for it any more"))
                 return
             waiter.produced_at = time.monotonic()
-        while True:
-            producer = self._producer
-            try:
-                producer.produce(
-                    self._topic,
-                    outgoing.value,
-                    outgoing.key,
-                    headers=outgoing.headers,
-                    on_delivery=partial(self._reported, producer, outgoing),
-                )
-            except BufferError:
-                producer.poll(_RETRY)
-            except KafkaException as failure:
-                error = failure.args[0]
-                if error.code() == _FATAL and not self._stopping.is_set():
-                    self._replace(producer, error)
-                    continue
-                self._fail(outgoing, self._explained(error, outgoing))
-                return
-            else:
-                return
+        while not self._produce(outgoing):
+            self._producer.poll(_RETRY)
+
+    # -- any thread
+
+    def _at_once(self, outgoing: Outgoing) -> bool:
+        """A hop to another thread costs a lone request some milliseconds on a busy machine."""
+        waiter, begins, now = outgoing.waiter, self._begins, time.monotonic()
+        if waiter is not None:
+            if begins is None or not self._is_usable(begins, now):
+                return False
+            waiter.begins, waiter.produced_at = begins, now
+        return self._produce(outgoing)
+
+    def _is_usable(self, begins: Begins, now: float) -> bool:
+        return now - begins.taken_at <= _FRESH or self._reads_all()
+
+    def _produce(self, outgoing: Outgoing) -> bool:
+        """Hand it to librdkafka. False: try again, its queue is full or it had to be made anew."""
+        producer = self._producer
+        report = partial(self._reported, producer, outgoing)
+        try:
+            producer.produce(self._topic, outgoing.value, outgoing.key, headers=outgoing.headers, on_delivery=report)
+        except BufferError:
+            return False
+        except KafkaException as failure:
+            error = failure.args[0]
+            if error.code() == _FATAL and not self._stopping.is_set():
+                self._replace(producer, error)
+                return False
+            self._fail(outgoing, self._explained(error, outgoing))
+        return True
 
     def _fresh_begins(self) -> Begins:
         """Where answers to what is produced now would begin, at the earliest. Waits for a broker."""
         began = time.monotonic()
         found = self._begins
-        while found is None or (began - found.taken_at > _FRESH and not self._reads_all()):
+        while found is None or not self._is_usable(found, began):
             now = time.monotonic()
             ends = high_watermarks(self._admin, self._places)
             if ends is not None:
@@ -233,6 +254,7 @@ class Sender:
         return NotDeliveredError(f"{self._topic}: {error.str()}", maybe=True)
 
     def _make(self) -> Producer:
-        own = {"linger.ms": 0, "partitioner": "murmur2_random", "delivery.timeout.ms": int(_DELIVERY * 1000)}
-        chosen = {name: value for name, value in own.items() if name not in self._settings.kafka}
+        own = {"linger.ms": 0, "partitioner": "murmur2_random", "message.timeout.ms": int(_DELIVERY * 1000)}
+        given = {_SAME.get(name, name) for name in self._settings.kafka}
+        chosen = {name: value for name, value in own.items() if name not in given}
         return plain_producer(self._settings, self._client_id, chosen)

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import Future
 from queue import Empty, SimpleQueue
 from types import TracebackType
-from typing import Any, Self, overload
+from typing import Literal, Self, overload
 
 from parkway.client.engine import Engine, Key
 from parkway.client.errors import ClientClosedError, ClientError
@@ -40,10 +40,17 @@ class SyncClient:
         reply_topic: str | None = None,
         watch_dlq: bool = True,
         cancel_abandoned: bool = True,
+        schema_registry: str | None = None,
+        wire_format: Literal["json", "avro"] | None = None,
         kafka: Mapping[str, str] | None = None,
-        **settings: Any,
     ) -> None:
-        self._settings = load_settings(kafka, bootstrap_servers=bootstrap_servers, namespace=namespace, **settings)
+        self._settings = load_settings(
+            kafka,
+            bootstrap_servers=bootstrap_servers,
+            namespace=namespace,
+            schema_registry=schema_registry,
+            wire_format=wire_format,
+        )
         self._reply_topic = reply_topic
         self._watch_dlq = watch_dlq
         self._cancel_abandoned = cancel_abandoned
