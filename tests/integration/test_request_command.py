@@ -47,13 +47,15 @@ def test_requests_are_answered_and_failures_are_exit_1(install: Install, tmp_pat
         assert (wrong.code, wrong.out) == (2, ""), wrong
         assert said in wrong.err
 
-    tail = ["tail", "--since", "1h", "--wait", "30s"]
-    shown = here.command(*tail, "--type", "_chat_response_event", "--count", "1", "--key", "Ann")
+    tail = ["tail", "--since", "1h"]
+    shown = here.command(*tail, "--wait", "30s", "--type", "_chat_response_event", "--count", "1", "--key", "Ann")
     assert shown.out.endswith("  _chat_response_event  7: []\n")
-    found = here.command(*tail, "--dlq", "--json", "--count", "6", "--type", "_output_event")
+    found = here.command(*tail, "--wait", "5s", "--dlq", "--json", "--count", "6", "--type", "_output_event")
     assert (found.code, found.out.count("\n")) == (1, 5)
-    only = here.command(*tail, "--root", json.loads(many.out.splitlines()[0])["upstreamEventId"], "--count", "1")
-    assert only.code in {0, 1}
+    one = here.command("request", answer=json.dumps(event("question", "q-9", rounds=0, number=9)))
+    assert (one.code, json.loads(one.out)["number"]) == (0, 9)
+    only = here.command(*tail, "--wait", "30s", "--root", "q-9", "--count", "1")
+    assert (only.code, only.out.split("  ")[1:3]) == (0, ["q-9", "_output_event"])
 
 
 def test_ctrl_c_cancels_what_is_under_way(install: Install) -> None:

@@ -104,7 +104,7 @@ class Replay:
             self._producer.open()
         except FatalTransactionError as failure:
             raise ReplayError(f"no transaction can be begun: {failure}") from None
-        self._topic.read_markers()
+        self._topic.read_markers(wait=True)
 
     def _put_back(self, batch: list[tuple[DeadLetter, Record]]) -> None:
         """All of them, but those that Kafka refuses: found by halving."""

@@ -15,7 +15,7 @@ from confluent_kafka.admin import AdminClient
 from parkway.cli.parked_topic import answered, ends_of, partitions_of
 from parkway.runtime.clients import manual_consumer
 from parkway.runtime.dlq import MAX_VALUE_BYTES
-from parkway.runtime.log_offsets import log_beginnings
+from parkway.runtime.log_offsets import last_stable_offsets, log_beginnings
 from parkway.runtime.log_reader import Place, read_up_to
 from parkway.runtime.records import incoming
 from parkway.runtime.settings import Settings
@@ -180,6 +180,8 @@ class Replayed:
 class DlqTopic:
     """The DLQ as it was when this was made, from `since` on (milliseconds since 1970).
 
+    It ends before the first open transaction: a process that died with one holds up no list.
+
     Raises TopologyError for a topic that is missing, LogReadError for one that cannot be read to its end.
     """
 
@@ -189,7 +191,7 @@ class DlqTopic:
         self.topic = settings.topics.dlq
         self._client_id = f"{settings.namespace}.dlq"
         self._places = [(self.topic, number) for number in partitions_of(admin, settings, self.topic)]
-        self.ends = ends_of(admin, self._places)
+        self.ends = answered(self.topic, lambda: last_stable_offsets(admin, self._places))
         self._begins = answered(self.topic, lambda: log_beginnings(admin, self._places))
         if since is not None:
             self._begins = self._begun_at(since)
@@ -201,9 +203,12 @@ class DlqTopic:
         """Offsets from beginning to end: about as many records."""
         return sum(max(0, self.ends[place] - begin) for place, begin in self._begins.items())
 
-    def read_markers(self) -> None:
-        """Read which records were put back, up to the end that the topic has now; only what is new since the last."""
-        ends = ends_of(self._admin, self._places)
+    def read_markers(self, *, wait: bool = False) -> None:
+        """Read which records were put back; only what is new since the last call.
+
+        `wait`: up to the end that the topic has now, however long open transactions hold that back.
+        """
+        ends = ends_of(self._admin, self._places) if wait else self.ends
         for message in read_up_to(self._settings, self._client_id, self._markers_to, ends, _READ_SECONDS):
             self._mark(message)
         self._markers_to = ends

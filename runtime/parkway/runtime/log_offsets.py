@@ -28,14 +28,22 @@ def high_watermarks(admin: AdminClient, partitions: Iterable[tuple[str, int]]) -
     return _ask(admin, partitions, OffsetSpec.latest())
 
 
+def last_stable_offsets(admin: AdminClient, partitions: Iterable[tuple[str, int]]) -> dict[tuple[str, int], int] | None:
+    """(topic, partition) -> how far it can be read without waiting for an open transaction. None: ask again."""
+    return _ask(admin, partitions, OffsetSpec.latest(), IsolationLevel.READ_COMMITTED)
+
+
 def _ask(
-    admin: AdminClient, partitions: Iterable[tuple[str, int]], spec: OffsetSpec
+    admin: AdminClient,
+    partitions: Iterable[tuple[str, int]],
+    spec: OffsetSpec,
+    isolation: IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
 ) -> dict[tuple[str, int], int] | None:
     request = {TopicPartition(topic, partition): spec for topic, partition in partitions}
     if not request:
         return {}
     try:
-        answers = admin.list_offsets(request, isolation_level=IsolationLevel.READ_UNCOMMITTED, request_timeout=_TIMEOUT)
+        answers = admin.list_offsets(request, isolation_level=isolation, request_timeout=_TIMEOUT)
         found = {(one.topic, one.partition): future.result().offset for one, future in answers.items()}
     except KafkaException as failure:
         get_logger("offsets").debug("log_offsets_not_yet", detail=failure.args[0].str())
