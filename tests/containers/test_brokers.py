@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka.admin import AdminClient
+from installation import wait_for
 
 from parkway.agents import ChatMessage, ChatRequestEvent, ChatResponseEvent
 from parkway.testing.kafka.docker import docker_kafka
@@ -20,9 +21,8 @@ def test_a_worker_is_killed_and_each_chat_ends_once(tmp_path: Path, parkway_name
             "agents:Replies", bootstrap_servers=servers, namespace=parkway_namespace, folder=tmp_path, workers=2
         ) as chats,
     ):
-        admin = AdminClient({"bootstrap.servers": servers, "log_level": 0})
-        topic = admin.list_topics(chats.settings.topics.parked, timeout=30).topics[chats.settings.topics.parked]
-        assert {len(partition.replicas) for partition in topic.partitions.values()} == {3}
+        parked = chats.settings.topics.parked
+        wait_for("every record is on all three", lambda: _replicas(servers, parked) == {3})
         asked = [chats.send(_question(number), key=f"k{number}") for number in range(20)]
         assert chats.response_to(asked[0], seconds=120)
         asked += [chats.send(_question(number), key=f"k{number}") for number in range(20, 40)]
@@ -32,7 +32,12 @@ def test_a_worker_is_killed_and_each_chat_ends_once(tmp_path: Path, parkway_name
         ends = Counter(one.event.attributes["request_id"] for one in chats.outputs())
         assert ends == Counter(asked)
         assert chats.dead() == []
-        del admin
+
+
+def _replicas(servers: str, topic: str) -> set[int]:
+    """How many each partition has; empty while the broker that is asked has not heard of the topic."""
+    found = AdminClient({"bootstrap.servers": servers, "log_level": 0}).list_topics(topic, timeout=30).topics[topic]
+    return {len(partition.replicas) for partition in found.partitions.values()}
 
 
 def _question(number: int) -> ChatRequestEvent:
