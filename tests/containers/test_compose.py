@@ -45,6 +45,12 @@ def stack(ports: list[int]) -> Iterator[Compose]:
         compose.down()
 
 
+def test_the_observability_profile_is_well_formed() -> None:
+    """Its images are not started: CI has no registry."""
+    services = Compose()("--profile", "observability", "config", "--services").split()
+    assert {"prometheus", "grafana", "otel-collector"} <= set(services)
+
+
 def test_every_container_runs_as_it_should(stack: Compose) -> None:
     plan = stack.containers("plan")
     assert [state(one)["ExitCode"] for one in plan] == [0]

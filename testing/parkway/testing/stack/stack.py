@@ -15,8 +15,8 @@ from parkway.agents.load import load_agent
 from parkway.runtime.clients import admin_client, plain_producer
 from parkway.runtime.settings import Settings
 from parkway.runtime.topology import apply_topics
-from parkway.schemas import headers
 from parkway.schemas.event import Event
+from parkway.schemas.headers import CONTENT_TYPE, JSON_CONTENT
 from parkway.schemas.io_events import OutputEvent
 from parkway.testing.stack.processes import Process, stop
 from parkway.testing.stack.results import Dead, Result, Results
@@ -100,7 +100,7 @@ class Stack:
         attributes: Mapping[str, Any] | None = None,
         *,
         key: str | None = None,
-        given: Mapping[str, str] | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> str:
         """Write an event to `<ns>.requests`, as a producer does, and return its id once Kafka has it.
 
@@ -108,7 +108,7 @@ class Stack:
             event: its type, or an event, such as a `ChatRequestEvent`.
             attributes: of an event that is given by its type.
             key: the record's key. Events of one key are handled in order.
-            given: headers, such as `parkway-deadline`.
+            headers: of the record, such as `parkway-deadline`.
 
         """
         made = Event(type=event, attributes=dict(attributes or {})) if isinstance(event, str) else event
@@ -123,7 +123,7 @@ class Stack:
             self.settings.topics.requests,
             made.to_json(),
             key,
-            headers={**(given or {}), headers.CONTENT_TYPE: headers.JSON_CONTENT},
+            headers={**(headers or {}), CONTENT_TYPE: JSON_CONTENT},
             on_delivery=on_delivery,
         )
         if self._producer.flush(_DELIVERY_SECONDS) or failures:
