@@ -14,14 +14,16 @@
 #   producer  writes `requests`. No transactions: an open one of a stranger would hold the partition
 #   router    reads requests, events, plans and sources; writes the topics of the actions, outputs, events, the DLQ
 #   worker    reads the topics of its action (of all, without --action) and what is parked; never writes `requests`
+#   client    a producer that waits for its answers (parkway.client): writes `requests`, reads outputs
 #   operator  `parkway topics apply`, `plan apply`, `plan show`, `parked list|show`, `requests cancel`
+#   replayer  `parkway dlq list|show|replay`: reads the DLQ, and writes wherever a record may have come from
 #   consumer  reads one topic (outputs) in one group
 #
 # Options
 #   --namespace NAME   default parkway
 #   --action NAME      worker: this action only
-#   --source TOPIC     router: a topic that the plan names as a source; as often as needed
-#   --sink TOPIC       router, worker: a reply topic or a sink; as often as needed
+#   --source TOPIC     router, replayer: a topic that the plan names as a source; as often as needed
+#   --sink TOPIC       router, worker: a reply topic or a sink; client: its reply topic; as often as needed
 #   --topic NAME       consumer: dlq or journal instead of outputs
 #   --group NAME       consumer: its group
 #
@@ -78,6 +80,11 @@ case $role in
     producer)
         allow --operation Write --operation Describe $(names requests)
         ;;
+    client)
+        allow --operation Write --operation Describe $(names requests)
+        allow --operation Read --operation Describe $(names outputs) $sinks
+        allow --operation Describe --group "$ns.unused" # of consumers that are in no group: librdkafka looks for one
+        ;;
     router)
         allow --operation Read --operation Describe $(names requests events plans) $sources
         allow --operation Write --operation Describe $(names events outputs dlq) $sinks
@@ -112,10 +119,19 @@ case $role in
         allow --operation Write $(names events)
         allow --operation Describe --resource-pattern-type prefixed --group "$ns."
         ;;
+    replayer)
+        allow --operation Read --operation Write --operation Describe $(names dlq)
+        allow --operation Read --operation Describe $(names plans)
+        allow --operation Write --operation Describe $(names requests events) $sources
+        allow --operation Write --operation Describe --resource-pattern-type prefixed $(names action. resume.)
+        allow --operation Describe --resource-pattern-type prefixed --topic "$ns."
+        allow --operation Describe --resource-pattern-type prefixed --group "$ns."
+        allow --operation Write --operation Describe --transactional-id "$ns.dlq-replay"
+        ;;
     consumer)
         [ -n "$group" ] || fail "consumer: give --group NAME"
         allow --operation Read --operation Describe $(names "$topic")
         allow --operation Read --operation Describe --group "$group"
         ;;
-    *) fail "unknown role $role: producer, router, worker, operator or consumer" ;;
+    *) fail "unknown role $role: producer, client, router, worker, operator, replayer or consumer" ;;
 esac

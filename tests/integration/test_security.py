@@ -24,7 +24,7 @@ from parkway.testing.stack.processes import Process, stop
 pytestmark = pytest.mark.timeout(400)  # ACLs are made by two dozen JVMs
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
-ROLES = ("producer", "router", "worker", "chat-worker", "operator", "consumer")
+ROLES = ("producer", "client", "router", "worker", "chat-worker", "operator", "replayer", "consumer")
 USERS = {name: f"secret-of-{name}" for name in ("admin", *ROLES)}
 TOPICS = Topics("parkway")
 PLAN = build_plan(Chats, "agents:Chats")
@@ -42,6 +42,7 @@ ALL_TOPICS = [
 # What each may write, of all topics.
 WRITES = {
     "producer": {TOPICS.requests},
+    "client": {TOPICS.requests},
     "consumer": set(),
     "router": {
         TOPICS.events,
@@ -51,16 +52,24 @@ WRITES = {
     },
     "worker": {TOPICS.events, TOPICS.outputs, TOPICS.parked, TOPICS.journal, TOPICS.dlq},
     "operator": {TOPICS.events, TOPICS.plans},
+    "replayer": {
+        TOPICS.requests,
+        TOPICS.events,
+        TOPICS.dlq,
+        *(topic for topic in ALL_TOPICS if topic.startswith(("parkway.action.", "parkway.resume."))),
+    },
 }
 # And read.
 READS = {
     "producer": set(),
+    "client": {TOPICS.outputs},
     "consumer": {TOPICS.outputs},
     "router": {TOPICS.requests, TOPICS.events, TOPICS.plans},
     "worker": {TOPICS.parked, TOPICS.plans, *(t for t in WRITES["router"] if t.startswith("parkway.a"))}
     | {topic for topic in ALL_TOPICS if topic.startswith("parkway.resume.")},
     "chat-worker": {TOPICS.parked, TOPICS.plans, TOPICS.action("chat"), TOPICS.resume("chat")},
     "operator": {TOPICS.plans, TOPICS.parked, TOPICS.outputs},
+    "replayer": {TOPICS.plans, TOPICS.dlq},
 }
 
 
@@ -134,7 +143,7 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
     with PipKafka(security=Security(users=USERS, certificate=broker)) as kafka:
         one = Secured(kafka, folder, authority)
         tools = one.tools()
-        roles = [[role, role] for role in ("producer", "router", "worker", "operator")]
+        roles = [[role, role] for role in ("producer", "client", "router", "worker", "operator", "replayer")]
         roles += [["worker", "chat-worker", "--action", "chat"], ["consumer", "consumer", "--group", "shop"]]
         with ThreadPoolExecutor(3) as pool:  # two dozen JVMs
             list(pool.map(lambda words: one.allow(tools, *words), roles))
@@ -171,6 +180,14 @@ def test_every_role_can_do_its_work(secured: Secured) -> None:
         message = wait_for("the answer", lambda: _answer(consumer, processes), 90)
         consumer.close()
         assert b'"number":7' in message.replace(b" ", b"")
+        answered = secured.parkway("client", "request", "--text", "1 rounds for 8", "--timeout", "60s")
+        assert answered.returncode == 0, answered.stderr
+        assert "8:" in answered.stdout
+        producer.produce(TOPICS.requests, b"no event")
+        assert producer.flush(30) == 0
+        wait_for("a dead letter", lambda: "invalid_json" in secured.parkway("replayer", "dlq", "list").stdout)
+        replayed = secured.parkway("replayer", "dlq", "replay", "--yes", "--reason", "invalid_json")
+        assert replayed.returncode == 0, replayed.stderr
         shown = secured.parkway("operator", "plan", "show")
         assert shown.returncode == 0, shown.stderr
         assert PLAN.build in shown.stdout
@@ -202,6 +219,8 @@ def test_a_worker_of_one_action_has_its_topics_only(secured: Secured) -> None:
         ("worker", "parkway.router.x.0"),
         ("chat-worker", "parkway.worker.tool.x.0"),
         ("operator", "parkway.router.x.0"),
+        ("client", "parkway.dlq-replay"),
+        ("replayer", "parkway.router.x.0"),
     ],
 )
 def test_nobody_has_a_transactional_id_of_others(secured: Secured, role: str, transactional_id: str) -> None:
