@@ -29,7 +29,9 @@ HttpPort = Annotated[
     int | None, typer.Option(metavar="PORT", help="Serve /metrics, /healthz and /readyz there (PARKWAY_HTTP_PORT).")
 ]
 PlanFile = Annotated[Path, typer.Option("--plan", metavar="FILE", help="The plan, from `parkway plan build`.")]
-AgentSource = Annotated[str, typer.Argument(metavar="MODULE:AGENT", help="The agent's class, such as support:Support.")]
+AgentSource = Annotated[
+    str, typer.Argument(metavar="MODULE:AGENT", help="The agent's class, such as support:Support, or an agent.yaml.")
+]
 
 
 def make_settings(kafka: list[str] | None, **flags: Any) -> Settings:

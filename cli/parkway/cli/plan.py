@@ -12,6 +12,7 @@ from confluent_kafka.admin import AdminClient
 from parkway.agents.agent import definition_of
 from parkway.agents.build import build_plan
 from parkway.agents.decision_lint import decision_warnings
+from parkway.agents.declarative import document_schema
 from parkway.agents.load import load_agent
 from parkway.cli.options import AgentSource, Bootstrap, KafkaSettings, Namespace, make_settings, read_plan
 from parkway.cli.plan_change import check_drops, compile_triggers, dropped_actions, losses, marks, plan_in_force
@@ -41,6 +42,12 @@ def build(agent: AgentSource) -> None:
     for warning in [*warnings, *decision_warnings(definition_of(loaded))]:
         typer.echo(f"warning: {warning}", err=True)
     sys.stdout.buffer.write(plan.to_json())
+
+
+@app.command("schema")
+def schema() -> None:
+    """Print the JSON schema of agents in YAML, for editors that check and complete them."""
+    typer.echo(json.dumps(document_schema(), indent=2))
 
 
 @app.command("apply")

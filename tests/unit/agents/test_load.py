@@ -64,7 +64,7 @@ def test_a_module_in_a_package(folder):
 
 @pytest.mark.parametrize("source", ["", "support", "support:", ":Support", "support:A.b", "a:b:c"])
 def test_another_form(source):
-    assert message_of(source) == f"agent {source!r}: write MODULE:AGENT, such as support.agent:Support"
+    assert message_of(source) == f"agent {source!r}: write MODULE:AGENT, such as support.agent:Support, or agent.yaml"
 
 
 def test_a_file_instead_of_a_module():

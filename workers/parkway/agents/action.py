@@ -19,7 +19,7 @@ _MARK: Final = "__parkway_action__"
 
 @dataclass(frozen=True, slots=True)
 class ActionOptions:
-    """What stands between the parentheses of `@action`."""
+    """What stands between the parentheses of `@action`. `where`: how messages name an action that is no method."""
 
     triggers: tuple[str, ...]
     when: str | None
@@ -33,6 +33,7 @@ class ActionOptions:
     deadline: float | None = None
     state: bool = False
     steps: bool = False
+    where: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +63,7 @@ def action(
     deadline: float | None = None,
     state: bool = False,
     steps: bool = False,
+    where: str | None = None,
 ) -> Callable[[Handler], Handler]:
     """Make a method an action: it handles every event that one of `triggers` matches.
 
@@ -78,7 +80,8 @@ def action(
     sync method cannot be stopped: what it sends after that is refused.
 
     `state` gives the handler a small memory per record key (`ctx.state`), and needs `order="key"`. `steps` lets it
-    record results that must not be computed again after a crash (`ctx.step`).
+    record results that must not be computed again after a crash (`ctx.step`). `where` is how messages name an action
+    that is declared elsewhere; default `Agent.method`.
 
     Raises AgentError for arguments that cannot be meant.
     """
@@ -107,7 +110,7 @@ def action(
     except ValueError as error:
         raise AgentError(f"@action(rate=...): {error}") from None
     options = ActionOptions(
-        triggers, when, external, name, order, concurrency, retry, limit, timeout, deadline, state, steps
+        triggers, when, external, name, order, concurrency, retry, limit, timeout, deadline, state, steps, where
     )
 
     def mark(function: Handler) -> Handler:
@@ -127,7 +130,7 @@ def options_of(value: object) -> ActionOptions | None:
 
 def spec_of(agent: str, method: str, function: Callable[..., Any], options: ActionOptions) -> ActionSpec:
     """Name an action. Raises AgentError for a name that no topic can have, or that a built-in action has."""
-    where = f"{agent}.{method}"
+    where = options.where if options.where is not None else f"{agent}.{method}"
     name = options.name if options.name is not None else method.strip("_").replace("_", "-")
     if not isinstance(name, str) or not topics.ACTION_NAME.fullmatch(name):
         proposal = re.sub(r"[^a-z0-9]+", "-", str(name).lower()).strip("-")[:64] or "other-name"
