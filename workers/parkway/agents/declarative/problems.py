@@ -38,6 +38,8 @@ def _reason(error: ErrorDetails) -> str:
         return error["msg"].removeprefix("Value error, ")
     if error["type"] == "string_type" and isinstance(error["input"], bool | int | float):
         return f"a text is needed, got {short(error['input'])}: put it in quotes"
+    if error["type"] == "model_type":
+        return f"a map is needed, got {short(error['input'])}"
     text = error["msg"].removeprefix("Input should be ")
     if text != error["msg"]:
         return f"{text} is needed, got {short(error['input'])}"
