@@ -43,7 +43,7 @@ format: setup
 	$(BIN)/ruff format .
 
 unit: setup
-	$(BIN)/pytest tests/unit
+	$(BIN)/pytest tests/unit examples
 
 integration: setup
 	$(BIN)/pytest tests/integration --numprocesses 2 --dist loadfile

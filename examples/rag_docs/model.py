@@ -17,7 +17,7 @@ def chat_model() -> Model:
     return infer_model(name) if name else FunctionModel(quote, model_name="quote")
 
 
-async def quote(messages: list[ModelMessage], _: AgentInfo) -> ModelResponse:
+async def quote(messages: list[ModelMessage], _agent: AgentInfo) -> ModelResponse:
     """No language model: the sentence of the excerpts that shares most words with the question."""
     text = next(
         part.content
