@@ -53,8 +53,8 @@ class Routing(Agent):
 
     # With a model of your own choice the table takes over when it fails; without one, the table decides alone.
     router = (
-        DecisionModel(os.environ["ROUTER_MODEL"], questions=QUESTIONS, fallbacks=[TABLE], max_retries=1)
-        if "ROUTER_MODEL" in os.environ
+        DecisionModel(os.environ["PARKWAY_MODEL"], questions=QUESTIONS, fallbacks=[TABLE], max_retries=1)
+        if "PARKWAY_MODEL" in os.environ
         else TABLE
     )
 

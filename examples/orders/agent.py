@@ -1,11 +1,4 @@
-"""Orders: charge a card once, remember what a customer spent, tell the shop's own topic.
-
-    parkway dev examples.orders.agent:Orders
-    echo '{"order_id": "o-1", "card": "4242", "amount": 30}' | parkway emit --type order --key customer-7
-
-`parkway dev` creates the sink's topic too, in a Kafka of its own; elsewhere it is the shop's, who creates it. The tenth
-order of a customer has an output.
-"""
+"""Orders: charge a card once, remember what a customer spent, tell the shop's own topic."""
 
 import random
 from collections.abc import AsyncIterator

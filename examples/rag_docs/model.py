@@ -26,6 +26,7 @@ async def quote(messages: list[ModelMessage], _agent: AgentInfo) -> ModelRespons
         if isinstance(part, UserPromptPart) and isinstance(part.content, str)
     )
     asked, _, excerpts = text.partition("\n\n")
+    excerpts = re.sub(r"^\[.*\]$", "", excerpts, flags=re.MULTILINE)  # where they are from
     wanted = _words(asked.removeprefix("Question: "))
     sentences = [" ".join(each.split()) for each in re.split(r"(?<=[.!?])\s+|\n\n", excerpts)]
     best = max(sentences, key=lambda sentence: (len(wanted & _words(sentence)), -len(sentence)), default="")
