@@ -13,9 +13,11 @@ from jsonschema import Draft202012Validator
 
 from parkway.agents import (
     Agent,
+    AgentError,
     ChatModel,
     ChatResponseEvent,
     DecisionModel,
+    MCPServer,
     Prompt,
     Sink,
     VectorStore,
@@ -23,11 +25,12 @@ from parkway.agents import (
     definition_of,
     load_agent,
     running,
+    tool,
 )
 from parkway.agents.action import ActionOptions
 from parkway.agents.declarative import document_schema
-from parkway.agents.declarative.spec import ActionSpec
-from parkway.agents.declarative.spec_resources import ChatModelSpec
+from parkway.agents.declarative.spec import ActionSpec, ToolSpec
+from parkway.agents.declarative.spec_resources import ChatModelSpec, DecisionModelSpec, MCPServerSpec, VectorStoreBase
 from parkway.schemas.jsonio import loads
 from parkway.workers.actions.chat import ChatAction
 from parkway.workers.actions.user import UserAction
@@ -86,9 +89,16 @@ def shown(value: Any) -> Any:
 def test_resources_are_those_of_the_class(declared: type[Agent], written: type[Agent]) -> None:
     mine, theirs = definition_of(declared), definition_of(written)
     assert set(mine.resources) == set(theirs.resources)
-    assert set(mine.tools) == {"lookup", "weather"}
+    assert set(mine.tools) == {"lookup", "weather", "refund"}
     assert mine.tools["lookup"] is theirs.tools["lookup"]
-    assert mine.tools["weather"].parameters == theirs.tools["weather"].parameters
+    for name, other_tool in theirs.tools.items():
+        assert mine.tools[name].parameters == other_tool.parameters
+        assert mine.tools[name].injected == other_tool.injected
+        assert (mine.tools[name].timeout, mine.tools[name].max_result_bytes) == (
+            other_tool.timeout,
+            other_tool.max_result_bytes,
+        )
+        assert vars(mine.tools[name].approval) == vars(other_tool.approval)
     for kind in (Prompt, VectorStore, DecisionModel, Sink):
         for name, resource in theirs.of(kind).items():
             if name not in ("rules", "judge", "routing"):  # compiled rows are compared below
@@ -106,7 +116,9 @@ def test_resources_are_those_of_the_class(declared: type[Agent], written: type[A
         assert other_chat.output_type is not None
         assert chat.output_type is not None
         assert other_chat.output_type.schema == chat.output_type.schema
-        members = {key: value for key, value in vars(chat).items() if key not in ("tools", "output_type")}
+        members = {
+            key: value for key, value in vars(chat).items() if key not in ("tools", "output_type", "mcp_servers")
+        }
         assert {key: vars(other_chat)[key] for key in members} == members
 
 
@@ -137,6 +149,26 @@ async def test_handlers_run_with_and_without_self(declared: type[Agent]) -> None
     done = await handled("answer-it", loads(event.to_json()))
     assert done.failure is None
     assert [payload.topic for payload in done.payloads] == ["shop.done"]
+
+
+def test_mcp_servers_are_those_of_the_class(
+    declared: type[Agent], written: type[Agent], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mine, theirs = definition_of(declared).of(MCPServer), definition_of(written).of(MCPServer)
+    assert list(mine) == list(theirs) == ["git", "github"]
+    assert mine["git"].transport == theirs["git"].transport
+    for name, server in theirs.items():
+        for member in ("prefix", "tools", "timeout", "connect_timeout", "max_result_bytes", "name"):
+            assert getattr(mine[name], member) == getattr(server, member), (name, member)
+        for tool_name in ("merge", "get_issue", "other"):
+            assert vars(mine[name].approval(tool_name)) == vars(server.approval(tool_name))
+    headers = mine["github"].transport.headers  # type: ignore[union-attr]
+    assert callable(headers)  # nothing is read before a worker connects
+    with pytest.raises(AgentError, match=r"mcp_servers\[github\]: headers: .*variable GITHUB_TOKEN is not set"):
+        headers()
+    monkeypatch.setenv("GITHUB_TOKEN", "t-1")
+    assert headers() == {"Authorization": "Bearer t-1"}
+    assert definition_of(declared).chat_models["assistant"].mcp_servers == tuple(mine.values())
 
 
 async def test_a_model_of_a_function_answers(folder: Path) -> None:
@@ -220,3 +252,7 @@ def test_every_option_of_a_class_is_a_member() -> None:
 
     assert action.__kwdefaults__.keys() - {"where"} <= ActionSpec.model_fields.keys()
     assert ChatModel.__init__.__kwdefaults__.keys() <= ChatModelSpec.model_fields.keys()
+    assert tool.__kwdefaults__.keys() <= ToolSpec.model_fields.keys()
+    assert MCPServer.__init__.__kwdefaults__.keys() <= MCPServerSpec.model_fields.keys()
+    assert VectorStore.__init__.__kwdefaults__.keys() <= VectorStoreBase.model_fields.keys()
+    assert DecisionModel.__init__.__kwdefaults__.keys() <= DecisionModelSpec.model_fields.keys()

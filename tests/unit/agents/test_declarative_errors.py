@@ -182,7 +182,7 @@ def test_triggers(trigger: str, message: str) -> None:
         (
             "chat_model_setups",
             "name: a, model: 'x:y', tools: [t]",
-            "nothing in tools is called 't'; there are: none, and m",
+            "nothing in tools or mcp_servers is called 't'; there",
         ),
         (
             "chat_model_setups",
@@ -213,6 +213,24 @@ def test_triggers(trigger: str, message: str) -> None:
             "name: t, function: 'yaml_parts:check', parameter_types: []",
             "unknown member 'parameter_types': of Java",
         ),
+        (
+            "tools",
+            "name: t, function: 'yaml_parts:check', requires_approval: 3",
+            "requires_approval: a text is needed, got",
+        ),
+        ("mcp_servers", "name: m", "agent.yaml:4: agents[support].mcp_servers[m]: exactly one of endpoint and command"),
+        ("mcp_servers", "name: m, command: uvx, headers: {A: b}", "mcp_servers[m]: headers: of an endpoint only"),
+        (
+            "mcp_servers",
+            "name: m, endpoint: 'ftp://x'",
+            "agent.yaml:4: mcp_servers[m]: MCPServer.http('ftp://x'): a URL",
+        ),
+        (
+            "mcp_servers",
+            "name: m, endpoint: 'http://x', headers: {A: '${a b}'}",
+            "headers.A: `${a b}`: the name of an env",
+        ),
+        ("mcp_servers", "name: m, command: uvx, args: -v", "mcp_servers[m].args: a valid list is needed, got '-v'"),
         ("model_routers", "name: r, default: big", "model_routers[r]: nothing in chat_model_setups is called 'big'"),
         ("vector_stores", "name: v, clazz: chroma", "vector_stores[v].clazz: 'chroma': write module:name"),
         ("vector_stores", "name: v, clazz: sqlite_vec, path: x.db", "vector_stores[v]: VectorStore(SqliteVec("),

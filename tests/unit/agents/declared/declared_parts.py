@@ -1,5 +1,6 @@
 """An agent as a class, with everything that a class can say; `every.yaml` says the same."""
 
+import os
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from parkway.agents import (
     Event,
     EventType,
     HashingEmbedder,
+    MCPServer,
     ModelRouter,
     Noul,
     PgVector,
@@ -70,6 +72,15 @@ def weather(city: str, limit: int = 3) -> str:
     return f"{city}: {limit} degrees"
 
 
+def expensive(arguments: Any) -> bool:
+    return arguments.get("amount", 0) > 100
+
+
+def refund_order(order: str, amount: float, currency: str, tenant: str) -> str:
+    """Pays back."""
+    return f"{amount} {currency} for {order} of {tenant}"
+
+
 def scripted() -> TestModel:
     return TestModel(custom_output_text="hello")
 
@@ -109,11 +120,36 @@ class Every(Agent):
     dialogue = Prompt([ChatMessage.system("Be brief."), ChatMessage.user("{question}")])
     manual_prompt = Prompt.from_file(HERE / "prompt.md", role="user")
 
+    git = MCPServer.stdio("uvx", ["mcp-server-git"], env={"GIT_AUTHOR_NAME": "Ada"}, cwd=HERE / ".", prefix="git")
+    github = MCPServer.http(
+        "https://example.com/mcp",
+        headers=lambda: {"Authorization": f"Bearer {os.environ['GITHUB_TOKEN']}"},
+        tools=["get_issue", "merge"],
+        requires_approval={"merge": expensive, "get_issue": "it is slow"},
+        approval_timeout=60,
+        timeout=9,
+        connect_timeout=3,
+        max_result_bytes=1000,
+    )
+
     assistant = ChatModel(
         "openai:gpt-5-mini",
         instructions="You triage tickets.",
         prompt="greeting",
-        tools=[lookup, weather],
+        tools=[
+            lookup,
+            weather,
+            tool(
+                name="refund",
+                inject={"currency": "EUR"},
+                injected=["tenant"],
+                max_result_bytes=500,
+                requires_approval=expensive,
+                approval_timeout=30,
+            )(refund_order),
+            git,
+            github,
+        ],
         output_type=Verdict,
         fallbacks=["anthropic:claude-haiku-4-5", scripted],
         settings={"temperature": 0.0},

@@ -8,12 +8,13 @@ from pydantic_ai.usage import UsageLimits
 from parkway.agents.chat_model import ChatModel
 from parkway.agents.decision_model import DecisionLimits, DecisionModel
 from parkway.agents.decision_table import DecisionTable
-from parkway.agents.declarative.environment import variable_of
+from parkway.agents.declarative.environment import filled_later, variable_of
 from parkway.agents.declarative.scope import Entry, Scope, telling
 from parkway.agents.declarative.spec_base import FunctionSpec
 from parkway.agents.declarative.spec_resources import PgVectorSpec, QdrantSpec, RetrySpec, SqliteVecSpec
 from parkway.agents.errors import AgentError
 from parkway.agents.hashing_embedder import HashingEmbedder
+from parkway.agents.mcp_server import MCPServer
 from parkway.agents.model_router import ModelRouter
 from parkway.agents.prompt import Prompt
 from parkway.agents.resource import Resource
@@ -24,6 +25,7 @@ from parkway.agents.stores import PgVector, Qdrant, SqliteVec
 from parkway.agents.tool import Tool, as_tool
 from parkway.agents.vector_store import VectorStore
 
+_TOOLS: Final = ("tools", "mcp_servers")
 _DECIDERS: Final = ("decision_models", "decision_tables")
 
 
@@ -66,6 +68,8 @@ class ResourceMaker:
         spec = entry.spec
         found = self._scope.resolve(entry.where, spec.function)
         options = spec.given("function", "type")
+        if isinstance(spec.requires_approval, FunctionSpec):
+            options["requires_approval"] = self._condition(entry, spec.requires_approval)
         if not isinstance(found, Tool):
             return Tool(found, name=spec.name, **options)
         if options:
@@ -73,6 +77,29 @@ class ResourceMaker:
         if found.name != spec.name:
             raise AgentError(f"{spec.function} is called {found.name!r} by its @tool; write name: {found.name}")
         return found
+
+    def _mcp_server(self, entry: Entry) -> MCPServer:
+        spec = entry.spec
+        own = ("endpoint", "headers", "command", "args", "env", "cwd")
+        options = spec.given("clazz", "requires_approval", *own)
+        if spec.requires_approval is not None:
+            options["requires_approval"] = self._approvals(entry, spec.requires_approval)
+        if spec.endpoint is not None:
+            headers = filled_later(f"{entry.where}: headers", spec.headers or {})
+            return MCPServer.http(spec.endpoint, headers=headers, **options)
+        cwd = self._scope.path(spec.cwd) if spec.cwd is not None else None
+        env = filled_later(f"{entry.where}: env", spec.env or {})
+        return MCPServer.stdio(spec.command, spec.args or (), env=env, cwd=cwd, **options)
+
+    def _approvals(self, entry: Entry, given: Any) -> Any:
+        if isinstance(given, dict):
+            return {name: self._condition(entry, each) for name, each in given.items()}
+        return self._condition(entry, given)
+
+    def _condition(self, entry: Entry, given: Any) -> Any:
+        if not isinstance(given, FunctionSpec):
+            return given
+        return self._scope.resolve(f"{entry.where}: requires_approval", given.function)
 
     def _prompt(self, entry: Entry) -> Prompt:
         spec = entry.spec
@@ -101,10 +128,9 @@ class ResourceMaker:
     def _tool_named(self, entry: Entry, name: str) -> Any:
         if ":" in name:
             return as_tool(self._scope.resolve(f"{entry.where}: tools", name))
-        if name not in self._scope.names("tools"):
-            unknown = self._scope.unknown(name, "tools")
-            raise AgentError(f"{unknown}, and module:name is a function")
-        return self.made(self._scope.entry(entry.where, name, "tools"))
+        if name not in self._scope.names(*_TOOLS):
+            raise AgentError(f"{self._scope.unknown(name, *_TOOLS)}, and module:name is a function")
+        return self.made(self._scope.entry(entry.where, name, *_TOOLS))
 
     def _output_type(self, entry: Entry, given: str | dict[str, Any]) -> Any:
         return given if isinstance(given, dict) else self._scope.resolve(f"{entry.where}: output_type", given)
@@ -182,6 +208,7 @@ class ResourceMaker:
 
 _MAKERS: Final[Mapping[str, Callable[[ResourceMaker, Entry], Any]]] = {
     "tools": ResourceMaker._tool,  # noqa: SLF001  its own
+    "mcp_servers": ResourceMaker._mcp_server,  # noqa: SLF001
     "prompts": ResourceMaker._prompt,  # noqa: SLF001
     "chat_model_setups": ResourceMaker._chat_model,  # noqa: SLF001
     "model_routers": ResourceMaker._model_router,  # noqa: SLF001

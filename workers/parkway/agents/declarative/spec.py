@@ -9,11 +9,12 @@ from pydantic import AfterValidator, Field, WithJsonSchema, model_validator
 
 from parkway.agents.action import BUILT_IN_ACTIONS, Order
 from parkway.agents.agent import Agent
-from parkway.agents.declarative.spec_base import Name, Reference, Spec, TextOr
+from parkway.agents.declarative.spec_base import Condition, Name, Reference, Spec, TextOr
 from parkway.agents.declarative.spec_resources import (
     ChatModelSpec,
     DecisionModelSpec,
     DecisionTableSpec,
+    MCPServerSpec,
     ModelRouterSpec,
     RetrySpec,
     SinkSpec,
@@ -80,7 +81,7 @@ class ToolSpec(Spec):
 
     ELSEWHERE: ClassVar = {
         "parameter_types": "of Java tools only; the schema comes from the function's signature",
-        "injected_args": "write injected (members of ToolContext) or inject (fixed values)",
+        "injected_args": "write injected: [members of ToolContext], or inject: {name: fixed value}",
     }
 
     name: str = Field(description="The model calls it so.")
@@ -88,7 +89,13 @@ class ToolSpec(Spec):
     type: Literal["python"] | None = Field(None, description="There is no other language.")
     description: str | None = Field(None, description="What the model is told; default: the function's docstring.")
     timeout: float | None = Field(None, description="Seconds of one call; default 60.")
-    injected: list[str] | None = Field(None, description="Parameters that Parkway sets, and no model sees.")
+    injected: list[str] | None = Field(None, description="Parameters that get a member of ToolContext.")
+    inject: dict[str, Any] | None = Field(None, description="Parameters that get a fixed value. No model sees them.")
+    max_result_bytes: int | None = None
+    requires_approval: Condition | None = Field(
+        None, description="A person must allow calls: true, why, or a function of the arguments."
+    )
+    approval_timeout: float | None = Field(None, description="Seconds until nobody has answered.")
 
 
 class ActionSpec(Spec):
@@ -132,6 +139,7 @@ class Resources(Spec):
 
     prompts: list[PromptSpec] = Field(default_factory=list)
     tools: list[ToolSpec] = Field(default_factory=list)
+    mcp_servers: list[MCPServerSpec] = Field(default_factory=list)
     chat_model_setups: list[ChatModelSpec] = Field(default_factory=list)
     model_routers: list[ModelRouterSpec] = Field(default_factory=list)
     vector_stores: list[VectorStoreSpec] = Field(default_factory=list)

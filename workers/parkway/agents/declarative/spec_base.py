@@ -109,3 +109,14 @@ class FunctionSpec(Spec):
     """A function of one's own where else a name stands: `{function: support.model:chat_model}`."""
 
     function: Reference
+
+
+def _condition_kind(value: Any) -> str:
+    return "yes_or_no" if isinstance(value, bool) else _kind(value)
+
+
+Condition = Annotated[
+    Annotated[bool, Tag("yes_or_no")] | Annotated[str, Tag("text")] | Annotated[FunctionSpec, Tag("map")],
+    Discriminator(_condition_kind),
+]
+"""Whether a person must allow a call: yes or no, a text that says why, or a function of the arguments."""

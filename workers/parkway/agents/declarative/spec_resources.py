@@ -6,7 +6,7 @@ from pydantic import Discriminator, Field, Tag, model_validator
 
 from parkway.agents.decision_rules import HitPolicy
 from parkway.agents.declarative.environment import variable_of
-from parkway.agents.declarative.spec_base import FunctionSpec, Name, Reference, Spec, TextOr
+from parkway.agents.declarative.spec_base import Condition, FunctionSpec, Name, Reference, Spec, Text, TextOr
 from parkway.schemas.plan import SinkFormat, SourceFormat
 
 ModelRef = TextOr[FunctionSpec]
@@ -33,6 +33,53 @@ class UsageLimitsSpec(Spec):
     output_tokens_limit: int | None = None
     total_tokens_limit: int | None = None
     per_request_input_tokens_limit: int | None = None
+
+
+def _approvals_kind(value: Any) -> str:
+    if isinstance(value, list):
+        return "names"
+    return "by_name" if isinstance(value, dict) and value.keys() != {"function"} else "all"
+
+
+Approvals = Annotated[
+    Annotated[Condition, Tag("all")]
+    | Annotated[list[str], Tag("names")]
+    | Annotated[dict[str, Condition], Tag("by_name")],
+    Discriminator(_approvals_kind),
+]
+"""For all tools of a server, for those with these names, or by name."""
+
+
+class MCPServerSpec(Spec):
+    """A server of the Model Context Protocol: at an `endpoint`, or a `command` that each worker starts."""
+
+    ELSEWHERE: ClassVar = {"url": "write endpoint"}
+
+    name: Name
+    clazz: Literal["mcp"] | None = Field(None, description="There is no other kind.")
+    endpoint: str | None = Field(None, description="A URL, reached by streamable HTTP.")
+    headers: dict[str, Text] | None = Field(None, description="Of every request; may hold ${NAME}.")
+    command: str | None = Field(None, description="A program, reached by stdio.")
+    args: list[str] | None = None
+    env: dict[str, Text] | None = Field(None, description="What the program sees beside PATH and the like; ${NAME}.")
+    cwd: str | None = Field(None, description="The folder in which it runs; it begins at the YAML file.")
+    prefix: str | None = Field(None, description="Its tools are called <prefix>_<name>.")
+    tools: list[str] | None = Field(None, description="Only these, by the server's names.")
+    timeout: float | None = None
+    connect_timeout: float | None = None
+    max_result_bytes: int | None = None
+    requires_approval: Approvals | None = None
+    approval_timeout: float | None = None
+
+    @model_validator(mode="after")
+    def _one_transport(self) -> "MCPServerSpec":
+        if (self.endpoint is None) == (self.command is None):
+            raise ValueError("exactly one of endpoint and command")
+        others = ("args", "env", "cwd") if self.command is None else ("headers",)
+        for name in others:
+            if getattr(self, name) is not None:
+                raise ValueError(f"{name}: of {'a command' if self.command is None else 'an endpoint'} only")
+        return self
 
 
 _CONNECTIONS = "there is none: the provider stands in the model's name, such as model: ollama:qwen3:8b"
