@@ -1,30 +1,22 @@
 """The Python of docs/agents/actions.md runs, builds plans, and does what the page says."""
 
-import re
-import sys
-import types
 from pathlib import Path
 from typing import Any
 
 import pytest
+from doc_pages import run_page, text_of
 
 from parkway.agents import Agent, build_plan, definition_of
 from parkway.schemas.state import StateRecord
 from parkway.workers.actions.user import UserAction
 from parkway.workers.effects import Effects, Task
 
-PAGE = (Path(__file__).parents[3] / "docs/agents/actions.md").read_text()
+PAGE = text_of("docs/agents/actions.md")
 
 
 @pytest.fixture
-def page(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    module = types.ModuleType("actions_page")
-    monkeypatch.setitem(sys.modules, "actions_page", module)
-    blocks = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
-    assert len(blocks) >= 6
-    for block in blocks:
-        exec(compile(block, "actions.md", "exec"), module.__dict__)
-    return module.__dict__
+def page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    return run_page("docs/agents/actions.md", tmp_path, monkeypatch)
 
 
 def test_every_agent_builds(page: dict[str, Any]) -> None:

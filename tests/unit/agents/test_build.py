@@ -1,7 +1,5 @@
-import re
-from pathlib import Path
-
 import pytest
+from doc_pages import run_page
 from pydantic import BaseModel, ConfigDict, Field
 
 from parkway.agents import (
@@ -235,9 +233,6 @@ def test_retrieval_is_planned_only_where_there_is_a_vector_store() -> None:
 
 
 def test_the_agent_of_the_guide_to_retrieval_loads(tmp_path, monkeypatch):
-    guide = (Path(__file__).parents[3] / "docs/agents/retrieval.md").read_text()
-    (code,) = re.findall(r"```python\n# rag\.py\n(.*?)```", guide, re.DOTALL)
-    (tmp_path / "guide_rag.py").write_text(code)
-    monkeypatch.syspath_prepend(str(tmp_path))
-    plan = build_plan(load_agent("guide_rag:Rag"), "guide_rag:Rag")
+    run_page("docs/agents/retrieval.md", tmp_path, monkeypatch)
+    plan = build_plan(load_agent("rag:Rag"), "rag:Rag")
     assert [each.name for each in plan.actions] == ["search", "ask", "answer", "chat", "retrieval"]

@@ -1,13 +1,11 @@
 """docs/agents/chat.md: what it prints runs."""
 
-import re
-import sys
 import time
-import types
 from pathlib import Path
 from typing import Any
 
 import pytest
+from doc_pages import run_page
 from pydantic_ai.messages import ModelResponse, TextPart
 from pydantic_ai.models.function import FunctionModel
 
@@ -17,30 +15,22 @@ from parkway.workers.actions.chat import ChatAction
 from parkway.workers.actions.user import UserAction
 from parkway.workers.effects import Task
 
-PAGE = (Path(__file__).parents[3] / "docs/agents/chat.md").read_text(encoding="utf-8")
-BLOCKS = re.findall(r"^```python\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+PAGE = "docs/agents/chat.md"
 
 
-def module_of(monkeypatch: pytest.MonkeyPatch, name: str, source: str) -> types.ModuleType:
-    module = types.ModuleType(name)
-    monkeypatch.setitem(sys.modules, name, module)
-    exec(compile(source, f"{name}.py", "exec"), vars(module))
-    return module
-
-
-async def test_the_first_example_runs_from_ticket_to_output(monkeypatch: pytest.MonkeyPatch) -> None:
-    module = module_of(monkeypatch, "page_example", BLOCKS[0])
-    agent = load_agent("page_example:Support")
-    assert [each.name for each in build_plan(agent, "page_example:Support").actions] == ["triage", "done", "chat"]
+async def test_the_first_example_runs_from_ticket_to_output(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = run_page(PAGE, tmp_path, monkeypatch)
+    agent = load_agent("chat_page:Support")
+    assert [each.name for each in build_plan(agent, "chat_page:Support").actions] == ["triage", "done", "chat"]
     reply = ModelResponse([TextPart('{"urgent": true, "reason": "on fire"}')])
-    module.Support.triager.model = FunctionModel(lambda *_: reply)
-    module.Support.triager.fallbacks = ()
+    names["Support"].triager.model = FunctionModel(lambda *_: reply)
+    names["Support"].triager.fallbacks = ()
     deadline = int(time.time() * 1000) + 60_000
 
     async def handled(name: str, event: Any) -> Any:
         spec = definition_of(agent).action(name)
         assert spec is not None
-        return await UserAction(module.Support(), spec).handle(Task(event, deadline))
+        return await UserAction(names["Support"](), spec).handle(Task(event, deadline))
 
     asked = await handled("triage", {"id": "1", "type": "ticket", "attributes": {"text": "help"}})
     (request,) = asked.events
@@ -50,16 +40,11 @@ async def test_the_first_example_runs_from_ticket_to_output(monkeypatch: pytest.
     assert [output.attributes["output"] for output in done.outputs] == [{"urgent": True, "reason": "on fire"}]
 
 
-@pytest.mark.parametrize("start", ["class Support(Agent):\n    triage_prompt", "class Support(Agent):\n    small"])
-def test_the_other_agents_load(monkeypatch: pytest.MonkeyPatch, start: str) -> None:
-    (block,) = [block for block in BLOCKS if block.startswith(start)]
-    head = "from parkway.agents import *\n@tool\ndef lookup(customer: str) -> str: return customer\n"
-    module_of(monkeypatch, "page_agent", head + block.split("\n...\n")[0])
-    assert build_plan(load_agent("page_agent:Support"), "page_agent:Support").actions
-
-
-def test_the_react_agent_loads(monkeypatch: pytest.MonkeyPatch) -> None:
-    (block,) = [block for block in BLOCKS if block.startswith("# calculator.py")]
-    module_of(monkeypatch, "calculator", block)
-    plan = build_plan(load_agent("calculator:agent"), "calculator:agent")
-    assert [each.name for each in plan.actions] == ["start", "stop", "chat", "tool"]
+def test_the_other_agents_load(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run_page(PAGE, tmp_path, monkeypatch)
+    for name, actions in (
+        ("chat_page:Prompted", ["triage", "chat"]),
+        ("chat_page:Routed", ["chat", "tool"]),
+        ("calculator:agent", ["start", "stop", "chat", "tool"]),
+    ):
+        assert [each.name for each in build_plan(load_agent(name), name).actions] == actions

@@ -2,24 +2,18 @@
 
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
+from doc_pages import run_page, text_of
 
 from parkway.agents import build_plan
 from parkway.schemas.errors import ErrorType
 
-ROOT = Path(__file__).parents[3]
-PAGE = (ROOT / "docs/agents/decisions.md").read_text()
+PAGE = text_of("docs/agents/decisions.md")
 
 
-def test_the_examples_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(ROOT)
-    names: dict[str, Any] = {"__name__": "decisions_page"}
-    blocks = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
-    assert len(blocks) >= 5
-    for block in blocks:
-        exec(compile(block, "decisions.md", "exec"), names)
+def test_the_examples_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = run_page("docs/agents/decisions.md", tmp_path, monkeypatch)
     plan = build_plan(names["Routing"], "page:Routing")
     assert [each.name for each in plan.actions] == ["ask", "routed", "decision"]
     assert names["judge"].sources[-1] is names["table"].rules

@@ -1,22 +1,18 @@
 """The Python of docs/agents/tools.md runs, and builds plans; its tables say what the code does."""
 
-import re
 from pathlib import Path
-from typing import Any
+
+import pytest
+from doc_pages import run_page, text_of
 
 from parkway.agents import MCPServer, build_plan, definition_of, tool
 from parkway.agents.tool_context import INJECTABLE
 
-ROOT = Path(__file__).parents[3]
-PAGE = (ROOT / "docs/agents/tools.md").read_text()
+PAGE = text_of("docs/agents/tools.md")
 
 
-def test_the_examples_run() -> None:
-    names: dict[str, Any] = {"__name__": "tools_page"}
-    blocks = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
-    assert len(blocks) == 5
-    for block in blocks:
-        exec(compile(block, "tools.md", "exec"), names)
+def test_the_examples_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = run_page("docs/agents/tools.md", tmp_path, monkeypatch)
     assert list(names["search"].parameters["properties"]) == ["query"]
     assert [one.prefix for one in definition_of(names["Coder"]).of(MCPServer).values()] == ["git", "github"]
     for agent in ("Coder", "Refunds"):

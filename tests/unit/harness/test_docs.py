@@ -3,12 +3,12 @@
 import asyncio
 import inspect
 import re
-from pathlib import Path
 
 import pytest
+from doc_pages import blocks_of, text_of
 
-PAGE = (Path(__file__).parents[3] / "docs/agents/testing.md").read_text(encoding="utf-8")
-BLOCKS = re.findall(r"^```python\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
+PAGE = text_of("docs/agents/testing.md")
+BLOCKS = blocks_of("docs/agents/testing.md")
 NAMESPACE: dict[str, object] = {"__name__": "docs_agents_testing"}
 for block in BLOCKS:
     exec(compile(block, "docs/agents/testing.md", "exec"), NAMESPACE)
