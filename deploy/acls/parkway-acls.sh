@@ -15,7 +15,7 @@
 #   router    reads requests, events, plans and sources; writes the topics of the actions, outputs, events, the DLQ
 #   worker    reads the topics of its action (of all, without --action) and what is parked; never writes `requests`
 #   client    a producer that waits for its answers (parkway.client): writes `requests`, reads outputs
-#   operator  `parkway topics apply`, `plan apply`, `plan show`, `parked list|show`, `requests cancel`
+#   operator  `parkway topics apply`, `plan apply`, `plan show`, `parked`, `requests cancel`, `approvals`
 #   replayer  `parkway dlq list|show|replay`: reads the DLQ, and writes wherever a record may have come from
 #   consumer  reads one topic (outputs) in one group
 #
