@@ -68,11 +68,12 @@ def ends_of(admin: AdminClient, places: list[Place]) -> dict[Place, int]:
     return answered(places[0][0], lambda: high_watermarks(admin, places))
 
 
-def answered(topic: str, ask: Callable[[], Answer | None]) -> Answer:
-    give_up = time.monotonic() + _ASK_SECONDS
+def answered(topic: str, ask: Callable[[], Answer | None], seconds: float = _ASK_SECONDS) -> Answer:
+    """Ask until there is an answer. Raises LogReadError after `seconds`."""
+    give_up = time.monotonic() + seconds
     while time.monotonic() < give_up:
         answer = ask()
         if answer is not None:
             return answer
         time.sleep(_RETRY)
-    raise LogReadError(f"where {topic} begins and ends cannot be asked: look at the brokers")
+    raise LogReadError(f"{topic}: Kafka gives no stable answer about its offsets in {seconds:g} s: look at the brokers")
