@@ -1,12 +1,20 @@
 """Who is in a consumer group, and which partitions each member has."""
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from confluent_kafka import KafkaError, KafkaException
-from confluent_kafka.admin import AdminClient, MemberDescription
+from confluent_kafka.admin import MemberDescription
 
+from parkway.runtime.clients import admin_client
 from parkway.runtime.log_reader import Place
+from parkway.runtime.settings import Settings
+
+_ASK: Final = 5.0
+_PATIENCE: Final = 20.0
+_PAUSE: Final = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +30,7 @@ class Member:
 class Group:
     """A group as its coordinator sees it.
 
-    `state`: stable, empty, dead, preparing_rebalancing ...; none: there is no such group yet.
+    `state`: stable, empty, dead, preparing_rebalancing; dead also where there never was one.
     """
 
     name: str
@@ -34,20 +42,25 @@ class Group:
         return next((member for member in self.members if place in member.places), None)
 
 
-def groups_of(admin: AdminClient, names: Sequence[str]) -> dict[str, Group]:
-    """Those that may be described: without the right to, or an answer, a group is missing here."""
-    if not names:
-        return {}
+def groups_of(settings: Settings, names: Sequence[str]) -> dict[str, Group]:
+    """Those that may be described: without the right to, or an answer in time, a group is missing here."""
     found: dict[str, Group] = {}
-    for name, future in admin.describe_consumer_groups(list(names), request_timeout=10.0).items():
-        try:
-            described = future.result()
-        except KafkaException as failure:
-            if failure.args[0].code() == KafkaError.GROUP_ID_NOT_FOUND:
-                found[name] = Group(name, "none", ())
-            continue
-        members = tuple(_member(name, member) for member in described.members)
-        found[name] = Group(name, described.state.name.lower(), members)
+    left = list(names)
+    give_up = time.monotonic() + _PATIENCE
+    while left and time.monotonic() < give_up:
+        # A new client each time: one that met a coordinator on the move goes on asking the same broker.
+        admin = admin_client(settings, f"{settings.namespace}.groups")
+        for name, future in admin.describe_consumer_groups(left, request_timeout=_ASK).items():
+            try:
+                described = future.result()
+            except KafkaException as failure:
+                if failure.args[0].code() == KafkaError.GROUP_AUTHORIZATION_FAILED:
+                    left.remove(name)
+                continue
+            left.remove(name)
+            found[name] = Group(name, described.state.name.lower(), tuple(_member(name, m) for m in described.members))
+        if left:
+            time.sleep(_PAUSE)
     return found
 
 

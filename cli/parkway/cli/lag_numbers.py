@@ -120,7 +120,7 @@ class LagReader:
         for action in self.actions:
             names = [name for name in (topics.action(action), topics.resume(action)) if name in self._counts]
             lanes[action] = (topics.worker_group(action), names)
-        groups = groups_of(self._admin, [group for group, _ in lanes.values()])
+        groups = groups_of(self._settings, [group for group, _ in lanes.values()])
         with ThreadPoolExecutor(8) as pool:  # each waits for Kafka
             positions = list(pool.map(self._positions, lanes.values()))
         exact = _records(self._settings, [place for each in positions for place in each.items()])

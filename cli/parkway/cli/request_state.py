@@ -76,7 +76,7 @@ class Groups:
     def group(self, name: str) -> Group | None:
         """None: it may not be described."""
         if name not in self._groups:
-            self._groups[name] = groups_of(self._admin, [name]).get(name)
+            self._groups[name] = groups_of(self._settings, [name]).get(name)
         return self._groups[name]
 
     def standing(self, topics: Topics, one: Sighting) -> Standing:

@@ -106,7 +106,10 @@ def _has(message: Message, needle: bytes) -> bool:
         given: Any = message.headers()
     except (SystemError, UnicodeDecodeError):  # a name that is not UTF-8
         return False
-    return any(isinstance(value, bytes) and needle in value for _, value in given or ())
+    for _, value in given or ():  # of every record there is: `any` takes twice as long
+        if value is not None and needle in value:
+            return True
+    return False
 
 
 def sighting(message: Message, codec: EventCodec) -> Sighting | None:
