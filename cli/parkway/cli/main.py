@@ -26,6 +26,7 @@ _COMMANDS: Final = {
     "index": "parkway.cli.index",
     "request": "parkway.cli.request_group",
     "tail": "parkway.cli.tail_command",
+    "trace": "parkway.cli.trace",
     "lag": "parkway.cli.lag",
     "trigger": "parkway.cli.trigger",
     "requests": "parkway.cli.requests",

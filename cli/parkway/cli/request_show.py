@@ -53,11 +53,13 @@ def show(
     seconds = parse_duration(since, "--since")
     admin = admin_client(settings, f"{settings.namespace}.request")
     places = _places(settings, admin, partition, key)
-    found = look_for(settings, admin, event_codec(settings), places, ago(seconds), request_id)
     topics = settings.topics
+    groups = Groups(settings, admin)
+    groups.ask(topics, places)
+    found = look_for(settings, admin, event_codec(settings), places, ago(seconds), request_id)
     if topics.parked in cluster(admin, settings.bootstrap_servers).topics:
         found.parked = live_parked(parked_messages(admin, settings), request_id)
-    story = story_of(request_id, found, Groups(settings, admin), topics, _put_back(settings, admin, found))
+    story = story_of(request_id, found, groups, topics, _put_back(settings, admin, found))
     if story is None:
         where = (
             f"partition {partition}"

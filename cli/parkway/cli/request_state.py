@@ -3,6 +3,7 @@
 import json
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -59,13 +60,30 @@ STATES = (
 
 
 class Groups:
-    """Positions and members of the groups that read these topics, asked once each."""
+    """Positions and members of the groups that read our topics, asked once each.
+
+    Positions are asked *before* the records are read: what a completed record has caused is then among those.
+    """
 
     def __init__(self, settings: Settings, admin: AdminClient) -> None:
         self._settings = settings
         self._admin = admin
         self._positions: dict[tuple[str, Place], Position] = {}
         self._groups: dict[str, Group | None] = {}
+
+    def ask(self, topics: Topics, places: Iterable[Place]) -> None:
+        """The positions in these partitions. Raises LogReadError."""
+        by_group: dict[str, list[Place]] = {}
+        for place in places:
+            if action_of(topics, place[0]) is not None or place[0] in (topics.requests, topics.events):
+                by_group.setdefault(group_of(topics, place[0]), []).append(place)
+
+        def positions(group: str) -> dict[Place, Position]:
+            return positions_of(self._settings, self._admin, group, by_group[group])
+
+        with ThreadPoolExecutor(8) as pool:  # each waits for Kafka
+            for group, found in zip(by_group, pool.map(positions, by_group), strict=True):
+                self._positions |= {(group, place): one for place, one in found.items()}
 
     def position(self, group: str, place: Place) -> Position:
         """Raises LogReadError."""

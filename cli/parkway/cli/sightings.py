@@ -93,9 +93,7 @@ def look_for(
     for message in scan(settings, admin, places, since, f"looking for {wanted}"):
         if not _has(message, needle):
             continue
-        one = sighting(message, codec)
-        if one is not None:
-            _file(found, one, topics, wanted)
+        _file(found, sighting(message, codec), topics, wanted)
     return found
 
 
@@ -106,13 +104,13 @@ def _has(message: Message, needle: bytes) -> bool:
         given: Any = message.headers()
     except (SystemError, UnicodeDecodeError):  # a name that is not UTF-8
         return False
-    for _, value in given or ():  # of every record there is: `any` takes twice as long
+    for _, value in given or ():  # noqa: SIM110  of every record there is: `any` takes twice as long
         if value is not None and needle in value:
             return True
     return False
 
 
-def sighting(message: Message, codec: EventCodec) -> Sighting | None:
+def sighting(message: Message, codec: EventCodec) -> Sighting:
     """A record as an event, as far as it is one; a dead letter's value may be anything."""
     record = incoming(message)
     given = headers.as_dict(record.headers)
