@@ -57,6 +57,7 @@ def test_lag_counts_what_is_not_completed_and_says_who_runs_it(install: Callable
     done = json.loads(here.command("request", "show", "e-30", "--json").out)
     assert done["state"] == "handled"
     assert any("process sent _output_event" in step["text"] for step in done["steps"])
+    (here.folder / "open").touch()
 
 
 def test_a_request_is_found_wherever_it_is(install: Callable[..., Installation]) -> None:

@@ -28,6 +28,7 @@ _COMMANDS: Final = {
     "tail": "parkway.cli.tail_command",
     "trace": "parkway.cli.trace",
     "lag": "parkway.cli.lag",
+    "doctor": "parkway.cli.doctor",
     "trigger": "parkway.cli.trigger",
     "requests": "parkway.cli.requests",
     "parked": "parkway.cli.parked",

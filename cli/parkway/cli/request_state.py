@@ -1,11 +1,9 @@
 """Where a request is, as the records and the groups' offsets tell it, and what to do next."""
 
-import json
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any
 
 from confluent_kafka.admin import AdminClient
 
@@ -14,6 +12,7 @@ from parkway.cli.groups import Group, groups_of
 from parkway.cli.parked_topic import ParkedMessage
 from parkway.cli.positions import Position, Standing, positions_of
 from parkway.cli.sightings import Found, Sighting
+from parkway.cli.waiting_calls import calls_left
 from parkway.runtime.log_reader import Place
 from parkway.runtime.settings import Settings
 from parkway.schemas import headers
@@ -254,9 +253,8 @@ def _calls(child: Sighting) -> str:
 def _approvals(found: Found, waits_for: str) -> list[str]:
     """Ids of the calls of a tool request that wait for a person."""
     for message in found.parked.values():
-        if message.key.subject == waits_for and message.value is not None:
-            body: Mapping[str, Any] = json.loads(message.value)
-            return list(body.get("approvals") or ())
+        if message.key.subject == waits_for:
+            return sorted(calls_left(message.value))
     return []
 
 

@@ -25,7 +25,7 @@ _REQUEST_BYTES: Final = 1_100_000  # a little over the plan's default limit of t
 _INNER_BYTES: Final = 2_100_000
 _DLQ_BYTES: Final = 4_300_000
 # A tombstone must outlive the longest time that a worker keeps a cache of the partition.
-_COMPACTED: Final = {
+COMPACTED: Final = {
     "cleanup.policy": "compact",
     "segment.bytes": str(32 * 1024 * 1024),
     "segment.ms": str(_DAY_MS // 24),
@@ -73,12 +73,12 @@ def wanted_topics(topics: Topics, plan: Plan) -> list[TopicSpec]:
         if action.parks:
             specs.append(TopicSpec(topics.resume(action.name), inner))
     if any(action.parks or action.keeps_steps for action in plan.actions):
-        specs.append(TopicSpec(topics.parked, {**_COMPACTED, **inner}))
+        specs.append(TopicSpec(topics.parked, {**COMPACTED, **inner}))
     if any(action.keeps_state for action in plan.actions):
-        specs.append(TopicSpec(topics.state, {**_COMPACTED, **inner}))
+        specs.append(TopicSpec(topics.state, {**COMPACTED, **inner}))
     if any(action.answers or action.parks for action in plan.actions):
         specs.append(TopicSpec(topics.journal, inner))
-    specs.append(TopicSpec(topics.plans, {**_COMPACTED, "max.message.bytes": str(_DLQ_BYTES)}, partitions=1))
+    specs.append(TopicSpec(topics.plans, {**COMPACTED, "max.message.bytes": str(_DLQ_BYTES)}, partitions=1))
     specs.append(TopicSpec(topics.requests, {"max.message.bytes": str(_REQUEST_BYTES)}))
     return specs
 
