@@ -1,0 +1,109 @@
+"""More partitions while a system runs; what differs between topics and plan."""
+
+import json
+import threading
+from collections import Counter
+from collections.abc import Callable
+
+from installation import Installation, event, wait_for
+
+GROWN = 5
+
+
+def test_topics_grow_under_traffic_and_nothing_is_lost_or_doubled(install: Callable[..., Installation]) -> None:
+    here = install("agents:Chats")
+    here.router()
+    here.worker("w0")
+    here.worker("w1")
+    stop, sent = threading.Event(), 0
+
+    def question(number: int) -> dict[str, object]:
+        return event("question", f"q-{number}", rounds=1, number=number)
+
+    grown = threading.Event()
+
+    def traffic() -> None:
+        nonlocal sent
+        while not stop.is_set():
+            partition = sent % GROWN if grown.is_set() else sent % here.partitions
+            here.emit(question(sent), key=f"k-{sent % 20}", partition=partition)
+            sent += 1
+            here.poll_producer()
+            stop.wait(0.02)
+
+    sender = threading.Thread(target=traffic)
+    sender.start()
+    try:
+        here.wait_read(here.topics.outputs, 20)
+        no = here.command("topics", "grow", str(GROWN), answer="n\n")
+        assert no.code == 1
+        assert f"{here.topics.requests}  3 -> 5" in no.out
+        assert "only after a drain" in no.out
+        said = here.command("topics", "grow", str(GROWN), "--yes")
+        assert said.code == 0, said
+        order = [line.split()[1] for line in said.out.splitlines() if line.startswith("grown")]
+        assert order[-1] == here.topics.requests
+        assert order.index(here.topics.parked) < order.index(here.topics.resume("chat"))
+        assert order.index(here.topics.resume("chat")) < order.index(here.topics.action("chat"))
+        assert order.index(here.topics.action("ask")) < order.index(here.topics.events)
+        here.partitions = GROWN
+        wait_for("new partitions are known to the producer", lambda: _known(here))
+        grown.set()
+        wait_for(
+            "outputs in new partitions",
+            lambda: {3, 4} <= {one.partition for one in here.read(here.topics.outputs)},
+            90,
+        )
+    finally:
+        stop.set()
+        sender.join()
+    here.flush()
+    found: Counter[int] = Counter()
+
+    def all_there() -> bool:
+        found.clear()
+        found.update(one.json["attributes"]["output"]["number"] for one in here.read(here.topics.outputs))
+        return len(found) == sent
+
+    wait_for("every question is answered", all_there, 60)
+    here.wait_all_done()
+    assert all_there()
+    assert set(found.values()) == {1}
+    assert here.read(here.topics.dlq) == []
+    _all_have_grown(here)
+
+
+def _all_have_grown(here: Installation) -> None:
+    assert here.command("topics", "diff", "--plan", str(here.plan_file)).out.splitlines() == []
+    assert "already" in here.command("topics", "grow", str(GROWN), "--yes").out
+    smaller = here.command("topics", "grow", "2", "--yes")
+    assert (smaller.code, "never taken away" in smaller.err) == (2, True)
+
+
+def test_state_does_not_move_with_its_keys(install: Callable[..., Installation]) -> None:
+    here = install("memory_agents:Counters")
+    here.emit(b"{}", topic=here.topics.state, key="count/k")
+    here.flush()
+    said = here.command("topics", "grow", "5", "--yes")
+    assert (said.code, "--forget-state" in said.err) == (2, True)
+    assert here.command("topics", "grow", "5", "--yes", "--forget-state", "--json").code == 0
+
+
+def _known(here: Installation) -> bool:
+    assert here._producer is not None
+    return len(here._producer.list_topics(here.topics.requests, 10).topics[here.topics.requests].partitions) == GROWN
+
+
+def test_what_differs_is_said(install: Callable[..., Installation]) -> None:
+    here = install("agents:Chats")
+    plan = str(here.plan_file)
+    assert here.command("topics", "diff", "--plan", plan).code == 0
+    here.create_topic(here.topics.action("old"), 2)
+    here.admin.delete_topics([here.topics.outputs])[here.topics.outputs].result()
+    wait_for("it is gone", lambda: here.topics.outputs not in here.admin.list_topics(timeout=10).topics)
+    said = here.command("topics", "diff", "--plan", plan, "--json")
+    assert said.code == 1
+    found = {(one["topic"], one["what"]) for one in json.loads(said.out)}
+    assert found == {(here.topics.outputs, "missing"), (here.topics.action("old"), "left_over")}
+    assert f"{here.topics.outputs} is missing" in here.command("topics", "diff", "--plan", plan).out
+    assert "--plan FILE" in here.command("topics", "diff").err
