@@ -117,7 +117,8 @@ class MemoryInstallation:
                 self._kill()
                 for run in runs:
                     run.cancel()
-                await asyncio.wait(runs)
+                # Retrieved, or asyncio would tell the user of deaths that are meant: by `wait` only the first was.
+                await asyncio.gather(*runs, return_exceptions=True)
 
     def _kill(self) -> None:
         """Nothing of this process goes on: what is in its memory is gone."""
