@@ -9,6 +9,7 @@ a line `fault struck` on stderr. With FAULT_WHEN none strikes before that file i
 import os
 import signal
 import sys
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -35,6 +36,7 @@ _FAULTS: dict[str, Callable[[], None]] = {
     "fatal": lambda: _raise(True),
     "retriable": lambda: _raise(False, True),
     "abortable": lambda: _raise(False, False, True),
+    "hang": lambda: threading.Event().wait() and None,
     "too-long": lambda: time.sleep(float(os.environ["FAULT_SECONDS"])),
 }
 

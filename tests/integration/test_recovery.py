@@ -10,7 +10,7 @@ from faults import FaultyProducer
 from installation import Installation
 from test_transactions import Member, record, values
 
-from parkway.runtime import clients
+from parkway.runtime import clients, transactions
 from parkway.runtime.instance import InstanceError
 from parkway.runtime.plan_mark import PlanMark
 from parkway.runtime.recovery import RecoveringProducer
@@ -53,6 +53,19 @@ def test_what_was_not_committed_may_be_produced_again(here: Installation, commit
     commit(b"0")
     FaultyProducer.arm(f"{where}:fatal@1")
     with pytest.raises(AbortedError):
+        commit(b"1")
+    commit(b"1")
+    assert values(here) == [b"0", b"1"]
+
+
+@pytest.mark.parametrize("where", ["before_send_offsets", "after_send_offsets"])
+def test_a_call_that_hangs_costs_its_producer_and_nothing_else(
+    here: Installation, commit: Any, where: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commit(b"0")
+    monkeypatch.setattr(transactions, "_HANGS", 1.0)
+    FaultyProducer.arm(f"{where}:hang@1")
+    with pytest.raises(AbortedError, match="never returned"):
         commit(b"1")
     commit(b"1")
     assert values(here) == [b"0", b"1"]

@@ -9,6 +9,7 @@
   librdkafka 2.16 holds them back, a minute in our probe).
 - An abort purges what is queued when it is called. A record behind a refused one that comes back into the queue later
   (its own answer was on its way) would be waited for until it times out; the abort is repeated, and purges it.
+- `send_offsets` may hang for ever (runtime/bounded_calls.py): then the producer is given up, as after a fatal error.
 - There is no transaction without offsets: without them it would not be fenced by the group. (`publish` is for what has
   no group and is fenced by its transactional id alone: one id for the whole namespace, state read after every `open`.)
 
@@ -23,6 +24,7 @@ from typing import Any, Final
 from confluent_kafka import KafkaError, KafkaException, Message, Producer, TopicPartition
 
 from parkway.runtime import metrics
+from parkway.runtime.bounded_calls import BoundedCalls, NeverReturnedError
 from parkway.runtime.clients import transactional_producer
 from parkway.runtime.error_codes import FENCED, GROUP_MOVED_ON, RECORD_ERRORS, STALE_METADATA
 from parkway.runtime.logs import get_logger
@@ -44,6 +46,7 @@ _REPORT: Final = 5.0  # a refused record's delivery report follows the failure o
 _CALL: Final = 30.0  # what a call of the transactional API is given before it is repeated, in seconds
 _DECIDED: Final = 15.0  # after its timeout a transaction is aborted by the broker, which looks every 10 seconds
 _ABORT: Final = (1.0, 2.0, 5.0)  # an abort is sooner repeated than waited for, see above
+_HANGS: Final = 45.0  # a call of that time hangs
 _NEVER: Final = 180.0  # such a call overruns its time; one that took this long does not come back
 
 
@@ -89,6 +92,7 @@ class TransactionalProducer:
         self._producer: Producer | None = None
         self._seen: dict[str, float] = {}  # topics that were there, and until when that is believed
         self._watchdog = Watchdog()
+        self._calls = BoundedCalls()
 
     def open(self) -> None:
         """Make the producer; ends a transaction that a predecessor with this id left open.
@@ -142,12 +146,16 @@ class TransactionalProducer:
             producer.begin_transaction()
             self._produce(producer, records)
             if offsets:
-                self._until_resolved(
-                    "send_offsets", producer.send_offsets_to_transaction, list(offsets), group_metadata, _CALL
-                )
+                self._until_resolved("send_offsets", self._send_offsets, producer, list(offsets), group_metadata)
             self._until_resolved("commit", producer.commit_transaction, _CALL)
         except KafkaException as failure:
             self._abort_after(producer, failure)
+
+    def _send_offsets(self, producer: Producer, offsets: list[TopicPartition], group_metadata: Any) -> None:
+        try:
+            self._calls.make(producer.send_offsets_to_transaction, offsets, group_metadata, _CALL, seconds=_HANGS)
+        except NeverReturnedError as lost:
+            raise FatalTransactionError(f"{self._id}: send_offsets never returned: {lost}") from None
 
     def _produce(self, producer: Producer, records: Sequence[Record]) -> None:
         produce = producer.produce

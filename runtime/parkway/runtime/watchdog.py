@@ -1,8 +1,7 @@
 """Ends the process when one of its threads stands still; its supervisor starts another (exit 1).
 
-librdkafka 2.16 can hang for ever in `send_offsets_to_transaction`, whatever its timeout, when the group's coordinator
-was taken out of the client's list of brokers meanwhile (librdkafka issue 5511; reproduced here by killing and
-restarting a broker). Nothing in the process can end such a call: what was not committed is taken again. And a
+librdkafka has calls that overrun their time, and some that never return (the one that was seen is made in
+bounded_calls.py). Nothing in the process can end such a call: what was not committed is taken again. And a
 process whose poll thread stands still keeps its partitions, by librdkafka's own heartbeats, until
 `max.poll.interval.ms` is over, and does nothing with them.
 
