@@ -2,18 +2,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import structlog
 
 from parkway.workers.entry_store import MakeStore, MemoryEntries
 from parkway.workers.entry_store_disk import Database
-
-
-@pytest.fixture(autouse=True)
-def _logs() -> Iterator[None]:
-    """A test of a command may have sent the logs to a stream that is closed by now."""
-    structlog.reset_defaults()
-    yield
-    structlog.reset_defaults()
 
 
 @pytest.fixture(params=["memory", "disk"])
