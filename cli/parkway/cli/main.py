@@ -17,6 +17,7 @@ from parkway.schemas.errors import ParkwayError
 
 # Command -> module. Imported when called: a router must not load a model library, and `emit` must be quick.
 _COMMANDS: Final = {
+    "init": "parkway.cli.init",
     "plan": "parkway.cli.plan",
     "topics": "parkway.cli.topics",
     "router": "parkway.cli.router",
