@@ -109,42 +109,98 @@ def test_a_worker_says_that_routers_run_another_plan(install: Callable[..., Inst
     assert [line["routers"] for line in said] == [[here.plan.build]]
 
 
-def test_dev_runs_everything_restarts_what_dies_and_stops_at_ctrl_c(
+def test_dev_shows_what_happens_restarts_what_dies_reloads_what_is_saved_and_stops_at_ctrl_c(
     install: Callable[..., Installation], tmp_path: Path
 ) -> None:
     here = install("agents:Orders")  # for its broker
-    output = tmp_path / "dev.out"
-    environment: dict[str, Any] = {
-        **os.environ,
-        "PARKWAY_BOOTSTRAP_SERVERS": here.settings.bootstrap_servers,
-        "PARKWAY_NAMESPACE": f"{here.settings.namespace}-dev",
-        "PYTHONPATH": PYTHONPATH,
-        "PARKWAY_STATE_DIR": str(tmp_path / "state"),
-    }
-    with output.open("w") as log:
-        dev = subprocess.Popen(
-            [sys.executable, "-m", "parkway.cli", "dev", "agents:Orders"], env=environment, stdout=log, stderr=log
-        )
+    dev = _Dev(here, tmp_path)
     try:
-        wait_for("it is ready", lambda: "Ctrl-C" in output.read_text(), 60)
-        send = {"PARKWAY_NAMESPACE": f"{here.settings.namespace}-dev"}
-        assert parkway(here, "emit", "--type", "order", stdin='{"number": 41}', **send).returncode == 0
-        wait_for("the output is shown", lambda: '"number":41' in output.read_text(), 60)
-        worker = wait_for("its worker", lambda: _child(dev.pid, "worker"))
+        dev.wait("ready: router and worker took", 90)
+        dev.emit('{"number": 41}')
+        dev.wait('output   {"number": 41}')
+        assert "request  order" in dev.said()
+        assert "trigger  handle takes order" in dev.said()
+        worker = wait_for("its worker", lambda: _child(dev.process.pid, "worker"))
         os.kill(worker, signal.SIGKILL)
-        wait_for("another worker", lambda: _child(dev.pid, "worker") not in (None, worker), 30)
-        assert parkway(here, "emit", "--type", "order", stdin='{"number": "many"}', **send).returncode == 0
-        wait_for("the dead letter is shown", lambda: "DLQ     bad_request" in output.read_text(), 60)
+        dev.wait("worker died (exit code -9)")
+        wait_for("another worker", lambda: _child(dev.process.pid, "worker") not in (None, worker), 30)
+        dev.emit('{"number": "many"}')
+        dev.wait("dead     DLQ bad_request")
+
+        dev.save(SHOP.replace("def handle", "def handle_it").replace('"number": order', '"new": order'))
+        dev.wait("loaded in ", 60)
+        dev.emit('{"number": 42}')
+        dev.wait('output   {"new": 42}')
+        assert "handle-it takes order" in dev.said()
+        dev.save("def broken(:")
+        dev.wait("not loaded, what ran runs on: agent 'dev_shop:Shop'", 60)
+        dev.emit('{"number": 43}')
+        dev.wait('output   {"new": 43}')
+
         began = time.monotonic()
-        dev.send_signal(signal.SIGINT)
-        assert dev.wait(60) == 0
+        dev.process.send_signal(signal.SIGINT)
+        assert dev.process.wait(60) == 0
         assert time.monotonic() - began < 45
-        assert _child(dev.pid, "worker") is None
+        assert _child(dev.process.pid, "worker") is None
     except AssertionError as error:
-        raise AssertionError(f"{error}\n{output.read_text()[-3000:]}") from None
+        raise AssertionError(f"{error}\n{dev.said()[-3000:]}") from None
     finally:
-        dev.kill()
-        dev.wait()
+        dev.process.kill()
+        dev.process.wait()
+
+
+SHOP = """
+from pydantic import BaseModel
+from parkway.agents import Agent, Context, action
+
+class Order(BaseModel):
+    number: int
+
+class Shop(Agent):
+    @action("order", external=True)
+    async def handle(self, order: Order, ctx: Context) -> None:
+        ctx.output({"number": order.number})
+"""
+
+
+class _Dev:
+    """`parkway dev` of an agent in a folder of its own."""
+
+    def __init__(self, here: Installation, folder: Path) -> None:
+        self._here = here
+        self._folder = folder / "shop"
+        self._folder.mkdir()
+        self._log = folder / "dev.out"
+        self._namespace = f"{here.settings.namespace}-dev"
+        self.save(SHOP)
+        environment: dict[str, Any] = {
+            **os.environ,
+            "PARKWAY_BOOTSTRAP_SERVERS": here.settings.bootstrap_servers,
+            "PARKWAY_NAMESPACE": self._namespace,
+            "PYTHONPATH": PYTHONPATH,
+            "PARKWAY_STATE_DIR": str(folder / "state"),
+        }
+        with self._log.open("w") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "parkway.cli", "dev", "dev_shop:Shop"],
+                env=environment,
+                stdout=log,
+                stderr=log,
+                cwd=self._folder,
+            )
+
+    def save(self, code: str) -> None:
+        (self._folder / "dev_shop.py").write_text(code)
+
+    def said(self) -> str:
+        return self._log.read_text()
+
+    def wait(self, text: str, seconds: float = 60) -> None:
+        wait_for(f"dev says {text!r}", lambda: text in self.said(), seconds)
+
+    def emit(self, attributes: str) -> None:
+        done = self._here.command("emit", "--type", "order", answer=attributes, PARKWAY_NAMESPACE=self._namespace)
+        assert done.code == 0, done
 
 
 def _child(parent: int, word: str) -> int | None:
