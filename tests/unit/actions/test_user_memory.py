@@ -241,6 +241,59 @@ async def test_steps_that_cannot_be_meant(steps, message):
     assert message in await why(pay, log=Log(old="text"), steps=True)
 
 
+def number(given: object) -> int:
+    return given  # type: ignore[return-value]
+
+
+def not_finite() -> float:
+    return float("nan")
+
+
+def half() -> Receipt:
+    return Receipt.model_construct(number="s3cret")
+
+
+def surrogate() -> str:
+    return "\ud800"
+
+
+@pytest.mark.parametrize("function", [lambda: number("s3cret"), not_finite, half, surrogate])
+async def test_a_result_that_does_not_read_back_is_not_recorded(function, recwarn):
+    """Recorded, it would fail each attempt to come, under a message that blames another version of the code."""
+    log = Log()
+    returns = int if function.__name__ == "<lambda>" else None
+
+    async def handle(self, ctx: Context):
+        await ctx.step("odd", function, returns=returns)
+
+    message = await why(handle, steps=True, log=log)
+    assert "StepError: step 'odd': its result cannot be written as" in message
+    assert log.recorded == {}
+    assert "s3cret" not in message + "".join(str(one.message) for one in recwarn)
+
+
+async def test_a_result_in_another_shape_of_its_type_is_read_as_that():
+    def loose() -> Receipt:
+        return {"number": 3}  # type: ignore[return-value]
+
+    async def handle(self, ctx: Context):
+        ctx.output((await ctx.step("charge", loose)).number)
+
+    (output,) = (await run(handle, steps=True, log=Log())).outputs
+    assert output.attributes == {"output": 3}
+
+
+async def test_what_is_written_is_quoted_in_no_warning(recwarn):
+    """pydantic warns of a field that is not of its type, and quotes it: warnings stand in the logs."""
+
+    async def handle(self, ctx: Context):
+        ctx.state.save(Tally.model_construct(count="s3cret"))
+        ctx.output(Tally.model_construct(count="s3cret"))
+
+    assert (await run(handle, state=True)).failure is None
+    assert [str(one.message) for one in recwarn] == []
+
+
 async def test_steps_undeclared_and_late():
     async def pay(self, ctx: Context):
         late.append(ctx)

@@ -65,7 +65,7 @@ class Result:
 
     def encode(self, value: Any, largest: int) -> bytes:
         """The JSON of a result. Raises StepError when there is none that reads back as the same, or it is too large."""
-        found = self._adapter.dump_json(value) if self._adapter is not None else self._plain(value)
+        found = self._typed(self._adapter, value) if self._adapter is not None else self._plain(value)
         if len(found) > largest:
             raise StepError(
                 f"step {self._name!r}: its result has {len(found):,} bytes, the limit is {largest:,} "
@@ -84,6 +84,17 @@ class Result:
                 f"step {self._name!r}: what is recorded is no {self._type}: {error}; "
                 "give the step another name when its result changes"
             ) from None
+
+    def _typed(self, adapter: TypeAdapter[Any], value: Any) -> bytes:
+        try:
+            found = adapter.dump_json(value, warnings=False)  # they quote the value; what counts is said below
+            adapter.validate_json(found)
+        except ValueError:
+            raise StepError(
+                f"step {self._name!r}: its result cannot be written as {self._type} and read again: return what its "
+                "annotation says, or change that (numbers must be finite, text valid Unicode)"
+            ) from None
+        return found
 
     def _plain(self, value: Any) -> bytes:
         try:

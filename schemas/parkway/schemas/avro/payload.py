@@ -36,7 +36,7 @@ class PayloadSchema:
         """
         buffer = BytesIO()
         buffer.write(_MAGIC + schema_id.to_bytes(4, "big"))
-        plain = value.model_dump() if isinstance(value, BaseModel) else value
+        plain = value.model_dump(warnings=False) if isinstance(value, BaseModel) else value
         try:
             schemaless_writer(buffer, self._parsed, plain, strict_allow_default=True)
         except Exception as error:  # fastavro: ValueError, TypeError, KeyError, AttributeError ...
