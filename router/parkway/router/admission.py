@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from parkway.router import foreign
-from parkway.router.foreign import kind_of
 from parkway.runtime.codec import EventCodec
 from parkway.runtime.records import Incoming
 from parkway.schemas import formats, headers, jsonio
@@ -20,6 +19,7 @@ from parkway.schemas.errors import DlqReason
 from parkway.schemas.event_types import BUILT_IN_TYPES, EventType
 from parkway.schemas.format_error import FormatError
 from parkway.schemas.headers import Headers
+from parkway.schemas.json_form import kind_of
 from parkway.schemas.limits import Limits
 from parkway.schemas.plan import MAX_TYPE_CHARS, Plan, SourcePlan
 from parkway.schemas.tokens import is_secret

@@ -8,6 +8,7 @@ from parkway.runtime.codec import EventCodec
 from parkway.schemas import cloudevents, jsonio
 from parkway.schemas.errors import DlqReason
 from parkway.schemas.format_error import FormatError
+from parkway.schemas.json_form import kind_of
 from parkway.schemas.limits import Limits
 from parkway.schemas.plan import SourcePlan
 
@@ -39,9 +40,3 @@ def event(value: bytes, given: Mapping[str, bytes], source: SourcePlan, codec: E
     if f"{cloudevents.HEADER_PREFIX}specversion" in given:
         return jsonio.dumps(cloudevents.read_binary(value, given))
     return jsonio.dumps(cloudevents.read_structured(value))
-
-
-def kind_of(value: Any) -> str:
-    """What a JSON value is, for messages."""
-    names = {dict: "an object", list: "an array", str: "a string", bool: "a boolean", type(None): "null"}
-    return names.get(type(value), "a number")

@@ -15,7 +15,7 @@ from parkway.schemas.errors import DlqReason
 from parkway.schemas.event import Event
 from parkway.schemas.format_error import FormatError
 from parkway.schemas.headers import Headers
-from parkway.schemas.json_form import short
+from parkway.schemas.json_form import kind_of, short
 
 SPEC_VERSION: Final = "1.0"
 HEADER_PREFIX: Final = "ce_"
@@ -82,7 +82,7 @@ def _event(body: Mapping[str, Any], context: Mapping[str, Any], data: dict[str, 
         if isinstance(item, dict | list):
             raise FormatError(
                 DlqReason.INVALID_EVENT,
-                f"CloudEvent: {short(name)}: expected a text, number or flag, got {short(item)}",
+                f"CloudEvent: {short(name)}: expected a text, number or flag, got {kind_of(item)}",
             )
     kept = {name: item for name, item in context.items() if item is not None}
     return {"id": body["id"], "type": body["type"], "attributes": data, "attachments": {ATTACHMENT: kept}}
@@ -96,7 +96,8 @@ def _structured_data(body: Mapping[str, Any]) -> dict[str, Any]:
             return {}
         if not isinstance(data, dict):
             raise FormatError(
-                DlqReason.INVALID_EVENT, f"CloudEvent: data: expected a JSON object (the attributes), got {short(data)}"
+                DlqReason.INVALID_EVENT,
+                f"CloudEvent: data: expected a JSON object (the attributes), got {kind_of(data)}",
             )
         return data
     if body.get("data") is not None:
@@ -104,7 +105,7 @@ def _structured_data(body: Mapping[str, Any]) -> dict[str, Any]:
     try:
         value = base64.b64decode(encoded, validate=True)
     except (binascii.Error, TypeError, ValueError):
-        raise FormatError(DlqReason.INVALID_EVENT, f"CloudEvent: data_base64: {short(encoded)} is no base64") from None
+        raise FormatError(DlqReason.INVALID_EVENT, "CloudEvent: data_base64: it is no base64") from None
     return _json_object(value, "the data of a CloudEvent")
 
 
@@ -124,7 +125,7 @@ def _json_object(value: bytes, what: str) -> dict[str, Any]:
     except jsonio.JsonError as error:
         raise FormatError(error.reason, f"{what}: {error}") from None
     if not isinstance(body, dict):
-        raise FormatError(DlqReason.INVALID_EVENT, f"{what}: expected a JSON object, got {short(body)}")
+        raise FormatError(DlqReason.INVALID_EVENT, f"{what}: expected a JSON object, got {kind_of(body)}")
     written: dict[str, Any] = jsonio.loads_for_writing(value, body)
     return written
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, Final, TypeAlias
 
-from parkway.schemas.json_form import json_form, short
+from parkway.schemas.json_form import json_form, kind_of, short
 
 Json: TypeAlias = Any
 
@@ -62,10 +62,10 @@ class Choice(Question):
             raise QuestionError(f"Choice({options!r}): a list of options, or a map of options to descriptions")
         described = dict(options) if isinstance(options, Mapping) else _named(options)
         if len(described) < 2:
-            raise QuestionError(f"a choice needs two options or more, got {short(list(described))}")
+            raise QuestionError(f"a choice needs two options or more, got {len(described)}")
         for option in described:
             if not isinstance(option, str) or not option:
-                raise QuestionError(f"a choice's option is text, not {short(option)}")
+                raise QuestionError(f"a choice's option is text that is not empty, not {kind_of(option)}")
         object.__setattr__(self, "options", described)
         object.__setattr__(self, "instructions", instructions)
 
@@ -89,7 +89,7 @@ class Score(Question):
         object.__setattr__(self, "levels", tuple(levels))
         object.__setattr__(self, "instructions", instructions)
         if len(self.levels) < 2:
-            raise QuestionError(f"a score needs two levels or more, got {short(list(self.levels))}")
+            raise QuestionError(f"a score needs two levels or more, got {len(self.levels)}")
 
     def __json_form__(self) -> dict[str, Any]:
         return {"type": "score", **_present(instructions=self.instructions), "criteria": list(self.levels)}
@@ -128,7 +128,7 @@ def checked_questions(questions: object) -> dict[str, Question]:
 
 def _read(wire: Any) -> Question:
     if not isinstance(wire, dict):
-        raise QuestionError(f"expected an object with a type, got {short(wire)}")
+        raise QuestionError(f"expected an object with a type, got {kind_of(wire)}")
     for member in wire:
         if member not in _MEMBERS:
             raise QuestionError(
@@ -138,16 +138,16 @@ def _read(wire: Any) -> Question:
     kind = _ALIASES.get(given, given) if isinstance(given, str) else given
     instructions, criteria = wire.get("instructions"), wire.get("criteria")
     if isinstance(instructions, bool | int | float):
-        raise QuestionError(f"instructions: text, an object or a list, got {short(instructions)}")
+        raise QuestionError(f"instructions: text, an object or a list, got {kind_of(instructions)}")
     if kind == "noul":
         return _read_noul(instructions, criteria)
     if kind == "choice":
         if not isinstance(criteria, dict | list):
-            raise QuestionError(f"criteria: a map of options to descriptions, got {short(criteria)}")
+            raise QuestionError(f"criteria: a map of options to descriptions, got {kind_of(criteria)}")
         return Choice(criteria, instructions)
     if kind == "score":
         if not isinstance(criteria, list):
-            raise QuestionError(f"criteria: a list with the description of each level, got {short(criteria)}")
+            raise QuestionError(f"criteria: a list with the description of each level, got {kind_of(criteria)}")
         return Score(criteria, instructions)
     kinds = tuple(KIND.values())
     hint = _hint(given, kinds) if isinstance(given, str) else ""
@@ -158,7 +158,7 @@ def _read_noul(instructions: Json, criteria: Any) -> Noul:
     if criteria is None:
         return Noul(instructions)
     if not isinstance(criteria, dict) or not criteria.keys() <= {"true", "false"}:
-        raise QuestionError(f"criteria: a map with the members true and false, got {short(criteria)}")
+        raise QuestionError(f"criteria: a map with the members true and false, got {kind_of(criteria)}")
     return Noul(instructions, yes=criteria.get("true"), no=criteria.get("false"))
 
 
@@ -166,7 +166,7 @@ def _named(options: Iterable[str]) -> dict[str, Json]:
     names = list(options)
     for name in names:
         if not isinstance(name, str):
-            raise QuestionError(f"a choice's option is text, not {short(name)}")
+            raise QuestionError(f"a choice's option is text, not {kind_of(name)}")
         if names.count(name) > 1:
             raise QuestionError(f"the option {short(name)} stands there twice")
     return dict.fromkeys(names)

@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple, NoReturn, Self
 import orjson
 
 from parkway.schemas import jsonio
-from parkway.schemas.json_form import EventError, json_form, short
+from parkway.schemas.json_form import EventError, json_form, kind_of, short
 from parkway.schemas.wire_model import WireModel
 
 # Containers around an attribute's value: the event and its attribute map.
@@ -188,7 +188,7 @@ def new_id() -> str:
 def check_envelope(body: Any) -> Envelope:
     """Take an event's JSON object apart. Raises EventError that names the member and its value."""
     if not isinstance(body, dict):
-        raise EventError(f"an event is a JSON object, this is {short(body)}")
+        raise EventError(f"an event is a JSON object, this is {kind_of(body)}")
     name = body.get("type")
     if not isinstance(name, str) or not name:
         raise EventError(f"type: expected a non-empty string, got {short(name)}")
@@ -199,10 +199,10 @@ def check_envelope(body: Any) -> Envelope:
         raise EventError(f"id: expected a non-empty string, got {short(event_id)}")
     attributes = body.get("attributes", {})
     if not isinstance(attributes, dict):
-        raise EventError(f"attributes: expected a map, got {short(attributes)}")
+        raise EventError(f"attributes: expected an object, got {kind_of(attributes)}")
     attachments = body.get("attachments")
     if attachments is not None and not isinstance(attachments, dict):
-        raise EventError(f"attachments: expected a map, got {short(attachments)}")
+        raise EventError(f"attachments: expected an object, got {kind_of(attachments)}")
     return Envelope(
         event_id,
         name,

@@ -25,11 +25,20 @@ class EventError(ValueError):
 
 
 def short(value: Any) -> str:
-    """`repr` for messages: cut to a line, and no error when the value's own `__repr__` raises."""
+    """`repr` for messages to who wrote the code: cut to a line, and no error when `__repr__` itself raises.
+
+    Not for what came in by Kafka: see `kind_of`.
+    """
     try:
         return _SHORT.repr(value)
     except Exception:
         return f"<{type(value).__name__} that cannot be printed>"
+
+
+def kind_of(value: Any) -> str:
+    """What a JSON value is, for messages about what came in: they stand in headers and logs, where no content may."""
+    names = {dict: "an object", list: "an array", str: "a string", bool: "a boolean", type(None): "null"}
+    return names.get(type(value), "a number")
 
 
 def json_form(value: Any, path: str, depth: int = 0) -> Any:
@@ -118,7 +127,7 @@ def _other(value: Any, path: str) -> Any:
     """The form of what is no plain JSON type, in builtin types one level down."""
     try:
         if isinstance(value, BaseModel):
-            return value.model_dump(mode="json")
+            return value.model_dump(mode="json", warnings=False)  # a warning quotes what does not fit
         return to_jsonable_python(value)
     except (ValueError, TypeError, RecursionError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__

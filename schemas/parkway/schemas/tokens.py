@@ -7,7 +7,7 @@ from typing import Annotated, Final
 
 from pydantic import AfterValidator
 
-from parkway.schemas.json_form import EventError, short
+from parkway.schemas.json_form import EventError
 from parkway.schemas.topics import ACTION_NAME
 
 _SECRET_CHARS: Final = 32
@@ -37,7 +37,7 @@ class Token:
         """Read a token. Raises EventError."""
         match = _TOKEN.fullmatch(text)
         if match is None:
-            raise EventError(f"expected a token <action>.<partition>.<32 hex digits>, got {short(text)}")
+            raise EventError("expected a token <action>.<partition>.<32 hex digits>")
         return cls(match[1], int(match[2]), match[3])
 
     def matches(self, other: "Token") -> bool:

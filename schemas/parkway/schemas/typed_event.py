@@ -1,5 +1,6 @@
 """Events whose attributes are fields: the base of the built-in event classes."""
 
+from collections.abc import Callable
 from copy import copy
 from difflib import get_close_matches
 from typing import Any, ClassVar, Final, Self
@@ -7,7 +8,7 @@ from typing import Any, ClassVar, Final, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from parkway.schemas.event import ATTRIBUTE_DEPTH, Event, check_envelope, new_id
-from parkway.schemas.json_form import EventError, json_form, short
+from parkway.schemas.json_form import EventError, json_form, kind_of, short
 from parkway.schemas.wire_model import members_of, written_members
 
 ENVELOPE_FIELDS: Final = frozenset({"id", "attachments", "upstream_event_id", "upstream_action_name"})
@@ -48,7 +49,7 @@ class TypedEvent(Event, BaseModel):
         try:
             self.__pydantic_validator__.validate_python(own, self_instance=self)
         except ValidationError as error:
-            raise self._explained(error) from None
+            raise self._explained(error, short) from None
 
     @classmethod
     def __pydantic_init_subclass__(cls, **_: Any) -> None:
@@ -102,14 +103,15 @@ class TypedEvent(Event, BaseModel):
         try:
             cls.__pydantic_validator__.validate_python(values, self_instance=event)
         except ValidationError as error:
-            raise cls._explained(error) from None
+            raise cls._explained(error, kind_of) from None
         return event
 
     def _members(self) -> dict[str, Any]:
         return written_members(self, without=ENVELOPE_FIELDS)
 
     @classmethod
-    def _explained(cls, error: ValidationError) -> EventError:
+    def _explained(cls, error: ValidationError, said: Callable[[Any], str]) -> EventError:
+        """`said` puts a value that does not fit into words: who wrote the code may see it, a log may not."""
         errors = error.errors(include_url=False)
         # A misspelt name also makes a required one missing; the misspelling is what to say.
         first = next((one for one in errors if one["type"] == "extra_forbidden"), errors[0])
@@ -121,10 +123,10 @@ class TypedEvent(Event, BaseModel):
             return EventError(f"{cls.EVENT_TYPE}: {path} is missing")
         where = f"{cls.EVENT_TYPE}: {path}" if path else cls.EVENT_TYPE
         if first["type"] == "extra_forbidden":
-            return EventError(f"{where} is unknown (got {short(first['input'])})")
+            return EventError(f"{where} is unknown (got {said(first['input'])})")
         if first["type"] == "value_error":  # ours, and says what it got
             return EventError(f"{where}: {first['msg'].removeprefix('Value error, ')}")
-        return EventError(f"{where}: {first['msg']} (got {short(first['input'])})")
+        return EventError(f"{where}: {first['msg']} (got {said(first['input'])})")
 
     @classmethod
     def _unknown(cls, name: str) -> EventError:

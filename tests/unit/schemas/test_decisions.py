@@ -55,7 +55,7 @@ def test_other_words_for_the_same(alias: str) -> None:
         ({"type": "choice"}, "criteria: a map of options"),
         ({"type": "choice", "criteria": ["a"]}, "two options or more"),
         ({"type": "choice", "criteria": ["a", "a"]}, "'a' stands there twice"),
-        ({"type": "choice", "criteria": ["a", 3]}, "option is text, not 3"),
+        ({"type": "choice", "criteria": ["a", 3]}, "option is text, not a number"),
         ({"type": "score", "criteria": {"a": 1}}, "criteria: a list"),
         ({"type": "score", "criteria": ["a"]}, "two levels or more"),
     ],

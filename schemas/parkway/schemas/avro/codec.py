@@ -19,7 +19,7 @@ from parkway.schemas.avro.mapping import Mapping, MisfitError
 from parkway.schemas.avro.records import Record
 from parkway.schemas.errors import DlqReason, ParkwayError
 from parkway.schemas.format_error import FormatError
-from parkway.schemas.json_form import short
+from parkway.schemas.json_form import kind_of
 
 CONFLUENT_MAGIC: Final = b"\x00"
 SINGLE_OBJECT_MAGIC: Final = b"\xc3\x01"
@@ -193,6 +193,6 @@ def _object(data: bytes) -> dict[str, Any]:
     except jsonio.JsonError as error:
         raise FormatError(error.reason, str(error)) from None
     if not isinstance(value, dict):
-        raise FormatError(DlqReason.INVALID_EVENT, f"expected a JSON object, got {short(value)}")
+        raise FormatError(DlqReason.INVALID_EVENT, f"expected a JSON object, got {kind_of(value)}")
     body: dict[str, Any] = jsonio.loads_exact(data, value)
     return body

@@ -12,7 +12,7 @@ from typing import Any, Final
 from parkway.schemas import jsonio
 from parkway.schemas.errors import DlqReason
 from parkway.schemas.format_error import FormatError
-from parkway.schemas.json_form import member_path, short
+from parkway.schemas.json_form import kind_of, member_path
 
 NULLS: Final = "nulls"
 MORE: Final = "more"
@@ -28,7 +28,7 @@ class MisfitError(ValueError):
     """A JSON value that a schema has no place for."""
 
     def __init__(self, path: str, expected: str, value: Any) -> None:
-        super().__init__(f"{path or 'record'}: expected {expected}, got {short(value)}")
+        super().__init__(f"{path or 'record'}: expected {expected}, got {kind_of(value)}")
 
 
 class Mapping:
@@ -110,7 +110,7 @@ def _record(schema: dict[str, Any], named: dict[str, tuple[To, From]]) -> tuple[
         if has_more and record[MORE] is not None:
             rest = _json_from(record[MORE])
             if not isinstance(rest, dict):
-                raise FormatError(DlqReason.INVALID_AVRO, f"{kind}.{MORE}: expected a JSON object, got {short(rest)}")
+                raise FormatError(DlqReason.INVALID_AVRO, f"{kind}.{MORE}: expected a JSON object, got {kind_of(rest)}")
             value = rest | value
         return value
 

@@ -11,6 +11,7 @@ from parkway.agents.model_router import ModelRouter
 from parkway.agents.prompt import Prompt
 from parkway.agents.retry import Retry
 from parkway.schemas.errors import ErrorType
+from parkway.schemas.json_form import short
 from parkway.workers.actions import chat_answers
 from parkway.workers.actions.backends import Backends
 from parkway.workers.actions.budget import Budget
@@ -63,7 +64,7 @@ class ChatModels:
         if served is None:
             known = [*self._served, *self._routers]
             hint = did_you_mean(str(name), known) or f"; there are: {', '.join(known) or 'none'}"
-            raise ChatError(ErrorType.UNKNOWN_MODEL, f"no chat model is called {name!r}{hint}")
+            raise ChatError(ErrorType.UNKNOWN_MODEL, f"no chat model is called {short(name)}{hint}")
         return served
 
     def limiter(self, task: Task) -> Limiter | None:

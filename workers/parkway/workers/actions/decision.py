@@ -12,6 +12,7 @@ from parkway.schemas.decision_answers import Answer
 from parkway.schemas.decision_questions import QuestionError, read_questions
 from parkway.schemas.errors import ErrorType
 from parkway.schemas.events import DecisionRequestEvent, DecisionResponseEvent, ErrorInfo, Event, EventError
+from parkway.schemas.json_form import short
 from parkway.workers.actions.backends import CallFailedError
 from parkway.workers.actions.decision_ask import Ask, Decided
 from parkway.workers.actions.decision_backends import DecisionBackends
@@ -131,7 +132,7 @@ class DecisionAction:
         model = self._models.get(request.model)
         if model is None:
             hint = did_you_mean(request.model, self._models) or f"; there are: {', '.join(self._models) or 'none'}"
-            raise _DecisionError(ErrorType.UNKNOWN_MODEL, f"no decision model is called {request.model!r}{hint}")
+            raise _DecisionError(ErrorType.UNKNOWN_MODEL, f"no decision model is called {short(request.model)}{hint}")
         try:
             questions = {**model.questions, **read_questions(request.questions)}
         except QuestionError as error:
