@@ -1,12 +1,13 @@
 """A request to a chat model, and its one terminal response."""
 
 from functools import lru_cache
-from typing import Any, ClassVar, Final, TypeVar
+from typing import Annotated, Any, ClassVar, Final, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, StrictInt, TypeAdapter
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, StrictFloat, StrictInt, TypeAdapter
 
 from parkway.schemas import jsonio
 from parkway.schemas.event_types import EventType
+from parkway.schemas.json_form import valid_text
 from parkway.schemas.messages import ChatMessage
 from parkway.schemas.typed_event import TypedEvent
 from parkway.schemas.user_context import UserContext
@@ -16,6 +17,10 @@ Output = TypeVar("Output")
 
 # Key in `extra_args` under which Flink Agents puts the value that it read from the text.
 STRUCTURED_OUTPUT: Final = "structured_output"
+
+
+def _said(message: object) -> object:
+    return valid_text(message) if isinstance(message, str) else message
 
 
 class ErrorInfo(WireModel):
@@ -28,7 +33,7 @@ class ErrorInfo(WireModel):
     OMITTED: ClassVar[frozenset[str]] = frozenset({"usage", "questions"})
 
     type: str
-    message: str = ""
+    message: Annotated[str, BeforeValidator(_said)] = ""
     attempts: StrictInt = 0
     usage: dict[str, Any] | None = None
     questions: list[str] | None = None

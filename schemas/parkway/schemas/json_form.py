@@ -41,6 +41,14 @@ def kind_of(value: Any) -> str:
     return names.get(type(value), "a number")
 
 
+def valid_text(text: str) -> str:
+    """The same, with `?` for each lone surrogate: for what others say (exceptions, providers), which no record takes.
+
+    They come from file names that are no Unicode, and from servers that cut an emoji in two.
+    """
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
+
+
 def json_form(value: Any, path: str, depth: int = 0) -> Any:
     """Copy `value` as dict, list, str, int, float, bool and None, the way pydantic writes JSON.
 

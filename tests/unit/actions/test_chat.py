@@ -23,12 +23,14 @@ from pydantic_ai.messages import (
     ModelMessage,
     ModelResponse,
     SystemPromptPart,
+    TextPart,
     ThinkingPart,
     ToolCallPart,
     ToolReturnPart,
     UserPromptPart,
 )
 from pydantic_ai.models.function import AgentInfo, FunctionModel
+from pydantic_ai.usage import RequestUsage
 
 from parkway.schemas.events import (
     CancelRequestEvent,
@@ -366,3 +368,29 @@ async def test_contract_12_the_tool_request_of_a_chat_carries_no_user_context() 
     assert sent(effects).user_context is None
     assert "user_context" not in sent(effects).to_dict()["attributes"]
     assert parked(task, effects).request["attributes"]["user_context"] == {"a": 1}
+
+
+async def test_half_a_character_in_a_reply_does_not_end_the_chat() -> None:
+    """Some servers cut an emoji in two; a lone surrogate fits into no record."""
+
+    def reply(messages: list[ModelMessage], _info: AgentInfo) -> ModelResponse:
+        if len(messages) == 1:
+            parts = [TextPart("well \ud83d"), ToolCallPart("lookup", '{"customer": "c\ud83d"}')]
+            return ModelResponse(parts=[ThinkingPart("hm \ud83d"), *parts], usage=RequestUsage(output_tokens=3))
+        return says("fine \ud83d")
+
+    chat = chat_action(reply)
+    task = new(ask())
+    effects = await chat.handle(task)
+    assert [call.function.arguments for call in sent(effects).tool_calls] == [{"customer": "c?"}]
+    response = response_of(await chat.handle(resume(task, effects)))
+    assert response.response.content == "fine ?"
+
+
+async def test_what_a_provider_says_in_an_error_fits_into_the_response() -> None:
+    def reply(_messages: list[ModelMessage], _info: AgentInfo) -> ModelResponse:
+        raise ValueError("bad \ud83d")
+
+    response = response_of(await chat_action(reply, capture_content=True).handle(new(ask())))
+    assert response.error.type == "internal"
+    assert "bad ?" in response.error.message

@@ -181,6 +181,19 @@ async def test_whatever_a_tool_raises_is_an_answer(error: BaseException, *, thre
     assert response.responses == {"c1": "Tool `failing` execute failed.", "c2": "x"}
 
 
+async def test_what_a_tool_raises_is_no_fault_of_the_other_calls() -> None:
+    """A file name that is no Unicode stands in the text of an OSError with lone surrogates."""
+
+    @tool
+    def opens() -> str:
+        """Opens a file."""
+        raise FileNotFoundError("no file 'caf\udce9'")
+
+    response = response_of(await action(opens, echo).handle(new(call("opens"), call("echo", "c2", text="x"))))
+    assert response.success == {"c1": False, "c2": True}
+    assert response.error == {"c1": "FileNotFoundError: no file 'caf?'"}
+
+
 async def test_cancellation_sends_no_response() -> None:
     started, cancelled = asyncio.Event(), asyncio.Event()
 

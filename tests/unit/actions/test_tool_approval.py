@@ -151,6 +151,39 @@ async def test_what_cannot_run_at_all_bothers_nobody() -> None:
     assert response.responses["b"] == "Tool `nothing` does not exist."
 
 
+def _exits(arguments: Mapping[str, Any]) -> bool:
+    raise SystemExit(3)
+
+
+def _changes(arguments: Any) -> bool:
+    arguments["name"]["first"] = "somebody else"
+    return True
+
+
+@pytest.mark.parametrize(
+    ("condition", "reason"),
+    [
+        (_exits, "requires_approval raised SystemExit"),
+        (_changes, None),
+        (lambda _: "caf\udce9", "caf?"),
+        (lambda _: "much " * 1_000_000, ("much " * 1_000_000)[:2_000]),
+    ],
+)
+async def test_a_condition_does_no_harm_whatever_it_does(condition: Any, reason: str | None) -> None:
+    @tool(requires_approval=condition)
+    async def greet(name: dict[str, str]) -> str:
+        """Greets."""
+        return name["first"]
+
+    task = new(call("greet", "a", name={"first": "Ada"}), call("look", "b", name="x"))
+    runner = action(greet, look)
+    effects = await runner.handle(task)
+    assert [ask.reason for ask in effects.park.asks] == [reason]
+    assert [ask.call.function.arguments for ask in effects.park.asks] == [{"name": {"first": "Ada"}}]
+    response = response_of(await runner.handle(answer(parked(task, effects), "a", approved=True)))
+    assert response.responses == {"a": "Ada", "b": "saw x"}
+
+
 async def test_approvals_expire_early_enough_for_the_chat_to_hear_of_it() -> None:
     runner = action()
     for seconds, left in ((1000.0, 60.0), (100.0, 10.0)):

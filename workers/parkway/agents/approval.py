@@ -2,12 +2,16 @@
 
 import inspect
 from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias
+from copy import deepcopy
+from typing import Any, Final, TypeAlias
 
 from parkway.agents.errors import AgentError
+from parkway.schemas.json_form import valid_text
 
 Condition: TypeAlias = bool | str | Callable[[Mapping[str, Any]], bool | str]
 """All calls or none; a text: all, and this is why; a function of the arguments that says so call by call."""
+
+_LONGEST_REASON: Final = 2_000  # characters
 
 
 class ApprovalRule:
@@ -37,14 +41,14 @@ class ApprovalRule:
     def reason(self, arguments: Mapping[str, Any]) -> str | None:
         """None: the call may run. Else it must wait, and the text says why; it may be empty.
 
-        A function that raises lets no call through.
+        A function that raises lets no call through, and what it does to its arguments stays with it.
         """
         condition = self._condition
         if callable(condition):
             try:
-                condition = condition(arguments)
-            except Exception as error:
+                condition = condition(deepcopy(arguments))
+            except (Exception, SystemExit) as error:
                 return f"requires_approval raised {type(error).__name__}"
         if isinstance(condition, str):
-            return condition or None
+            return valid_text(condition[:_LONGEST_REASON]) or None
         return "" if condition else None

@@ -97,7 +97,7 @@ class ChatSession:
             permit=permit,
         )
         self.state.model, reply = await self.served.backends.ask(question)
-        reply = conversation.with_unique_call_ids(reply)
+        reply = conversation.with_unique_call_ids(conversation.with_valid_text(reply))
         self.since.append(reply)
         return reply
 

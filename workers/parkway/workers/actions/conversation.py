@@ -25,6 +25,7 @@ from pydantic_ai.messages import (
 )
 
 from parkway.schemas import jsonio
+from parkway.schemas.json_form import valid_text
 from parkway.schemas.messages import EXTERNAL_ID, ChatMessage
 
 
@@ -100,6 +101,25 @@ def with_unique_call_ids(reply: ModelResponse) -> ModelResponse:
             seen.add(part.tool_call_id)
         parts.append(part)
     return replace(reply, parts=parts)
+
+
+def with_valid_text(reply: ModelResponse) -> ModelResponse:
+    """The reply with no lone surrogate in it, or it could be neither parked nor sent on."""
+    try:
+        ModelMessagesTypeAdapter.dump_json([reply])
+    except ValueError:
+        (cleaned,) = ModelMessagesTypeAdapter.validate_python(_valid(ModelMessagesTypeAdapter.dump_python([reply])))
+        assert isinstance(cleaned, ModelResponse)
+        return cleaned
+    return reply
+
+
+def _valid(value: Any) -> Any:
+    if isinstance(value, str):
+        return valid_text(value)
+    if isinstance(value, dict):
+        return {_valid(name): _valid(item) for name, item in value.items()}
+    return [_valid(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def as_text(value: Any) -> str:

@@ -5,6 +5,7 @@ from typing import Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from parkway.schemas.json_form import valid_text
 from parkway.schemas.messages import ToolCall
 
 _MAX_DIAGNOSTIC: Final = 2_000  # characters
@@ -79,7 +80,7 @@ def denied(call: ToolCall, reason: str | None) -> Outcome:
 
 
 def shortened(text: str) -> str:
-    return text[:_MAX_DIAGNOSTIC]
+    return valid_text(text[:_MAX_DIAGNOSTIC])
 
 
 def describe(error: BaseException) -> str:
