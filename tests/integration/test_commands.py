@@ -60,6 +60,14 @@ def test_emit_takes_events_or_attributes_and_prints_their_ids(install: Callable[
     sent = here.read(here.topics.requests)
     assert {one.key for one in sent} == {b"0", b"1", b"2", b"k"}
     assert {one.json["attributes"]["number"] for one in sent} == {0, 1, 2, 9, 10}
+    placed = here.command("emit", "--type", "order", "--json", answer='{"number": 11}\n')
+    place = json.loads(placed.out)
+    assert any(
+        (one.partition, one.offset) == (place["partition"], place["offset"]) for one in here.read(place["topic"])
+    )
+    half = here.command("emit", "--quiet", "--type", "order", answer='{"number": 12}\n{')
+    assert (half.code, half.out) == (2, "")
+    assert 12 in {one.json["attributes"]["number"] for one in here.read(here.topics.requests)}
     for wrong, said in (("{", "line 1"), ("[1]", "line 1"), ('{"number": 9}', "--type")):
         done = parkway(here, "emit", stdin=wrong)
         assert done.returncode == 2

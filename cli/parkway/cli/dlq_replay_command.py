@@ -33,7 +33,7 @@ from parkway.runtime.topology import cluster
 
 def replay(
     place: Annotated[
-        str | None, typer.Argument(metavar="[TOPIC/PARTITION/OFFSET]", help="This record; default: all that fit.")
+        str | None, typer.Argument(metavar="TOPIC/PARTITION/OFFSET", help="This record; default: all that fit.")
     ] = None,
     reason: Reasons = None,
     action: Actions = None,

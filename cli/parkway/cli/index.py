@@ -51,6 +51,10 @@ def run(
     Chunks have ids that stay (`docs/a.md#3`): the same call again replaces them, doubles nothing, and takes out what a
     file no longer has. Paths count from the current folder: run it from the same one. A line of a .jsonl file is a
     document: its members beside the text, `id` and `metadata` become metadata. Ctrl-C stops; the next call begins anew.
+
+    For example:
+
+      parkway index support:Support handbook docs
     """
     if overlap > size // 2:
         raise IndexCallError(f"--overlap {overlap}: at most half of --chunk ({size})")

@@ -25,7 +25,7 @@ class InitError(ParkwayError):
 
 @app.command()
 def run(
-    folder: Annotated[Path, typer.Argument(metavar="[FOLDER]", help="Made if it is not there.")] = Path(),
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Made if it is not there.")] = Path(),
     as_json: Annotated[bool, typer.Option("--json", help="Print the files' paths as JSON.")] = False,
 ) -> None:
     """Write three files to begin with: an agent, events for it, a test of it. They run without an API key.

@@ -55,7 +55,6 @@ app = typer.Typer(
     cls=_Commands,
     help="LLM agents as Kafka-native workers.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )

@@ -26,7 +26,7 @@ from parkway.schemas.plan import Plan, PlanError
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, help="Plans: what a router needs to know of an agent.")
 
-PlanArgument = Annotated[Path, typer.Argument(metavar="[FILE]", help="The plan, from `parkway plan build`.")]
+PlanArgument = Annotated[Path, typer.Argument(metavar="FILE", help="The plan, from `parkway plan build`.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
@@ -35,6 +35,10 @@ def build(agent: AgentSource) -> None:
     """Import the agent, check every trigger, and print its plan.
 
     Needs no broker, no secret and no network.
+
+    For example:
+
+      parkway plan build support:Support > plan.json
     """
     loaded = load_agent(agent)
     plan = build_plan(loaded, agent)
@@ -46,7 +50,12 @@ def build(agent: AgentSource) -> None:
 
 @app.command("schema")
 def schema() -> None:
-    """Print the JSON schema of agents in YAML, for editors that check and complete them."""
+    """Print the JSON schema of agents in YAML, for editors that check and complete them.
+
+    For example:
+
+      parkway plan schema > agent.schema.json
+    """
     typer.echo(json.dumps(document_schema(), indent=2))
 
 
@@ -67,6 +76,12 @@ def apply(
 
     Its triggers must compile and its topics exist (`parkway topics apply`). An action of the plan in force is
     dropped in two steps: retire it, and leave it out once it has nothing left to do.
+
+    For example:
+
+      parkway plan apply plan.json
+
+      parkway plan apply plan.json --retire old-action --yes
     """
     settings = make_settings(kafka, bootstrap_servers=bootstrap_servers, namespace=namespace)
     new = read_plan(plan).with_build()
@@ -107,7 +122,12 @@ def difference(
     namespace: Namespace = None,
     kafka: KafkaSettings = None,
 ) -> None:
-    """Say what a plan would change. Exit 0: nothing; 1: something."""
+    """Say what a plan would change. Exit 0: nothing; 1: something.
+
+    For example:
+
+      parkway plan diff plan.json --json
+    """
     settings = make_settings(kafka, bootstrap_servers=bootstrap_servers, namespace=namespace)
     new = read_plan(plan).with_build()
     admin = admin_client(settings, f"{settings.namespace}.plan")
@@ -130,7 +150,14 @@ def show(
     namespace: Namespace = None,
     kafka: KafkaSettings = None,
 ) -> None:
-    """Show the plan in force, and which plan the routers run."""
+    """Show the plan in force, and which plan the routers run.
+
+    For example:
+
+      parkway plan show
+
+      parkway plan show --json > plan.json
+    """
     settings = make_settings(kafka, bootstrap_servers=bootstrap_servers, namespace=namespace)
     admin = admin_client(settings, f"{settings.namespace}.plan")
     found, _ = read_plans(settings, admin, f"{settings.namespace}.plan")

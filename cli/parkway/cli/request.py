@@ -38,7 +38,7 @@ class _Asked:
 @app.command()
 def run(
     file: Annotated[
-        Path | None, typer.Argument(metavar="[FILE]", help="JSON lines; default: standard input.", show_default=False)
+        Path | None, typer.Argument(metavar="FILE", help="JSON lines; default: standard input.", show_default=False)
     ] = None,
     text: Annotated[str | None, typer.Option("--text", metavar="TEXT", help="One chat request with this text.")] = None,
     model: Annotated[str, typer.Option(metavar="NAME", help="The chat model that --text is for.")] = "assistant",

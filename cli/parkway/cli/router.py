@@ -52,6 +52,12 @@ def run(
 
     Without --plan it takes the plan in force, and each one that follows it between two batches.
     Start as many as there are partitions, at most. SIGTERM finishes the batch in hand and leaves.
+
+    For example:
+
+      parkway router --http-port 8080
+
+      parkway router --plan plan.json --instance router-1
     """
     settings = make_settings(
         kafka,

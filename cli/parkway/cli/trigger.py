@@ -51,7 +51,14 @@ def check(
     ],
     as_json: AsJson = False,
 ) -> None:
-    """Compile triggers, and say what is wrong or doubtful with them. Exit 2 when one does not load."""
+    """Compile triggers, and say what is wrong or doubtful with them. Exit 2 when one does not load.
+
+    For example:
+
+      parkway trigger check "amount > 100 && has(customer.vip)"
+
+      parkway trigger check plan.json --json
+    """
     checked = [(entry, _compiled(entry.text)) for entry in _entries(source)]
     warnings = _warnings(checked)
     if as_json:
@@ -79,7 +86,12 @@ def explain_event(
     action: Annotated[list[str] | None, typer.Option(metavar="NAME", help="Only this action.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say which actions an event fires and why, with the value of every sub-expression of every trigger."""
+    """Say which actions an event fires and why, with the value of every sub-expression of every trigger.
+
+    For example:
+
+      parkway trigger explain --event '{"type": "ticket", "attributes": {"amount": 250}}'
+    """
     in_force = read_plan(plan)
     chosen = _chosen(in_force, action or [])
     explanation = explain(TriggerTable(chosen), _read_event(event))

@@ -57,6 +57,12 @@ def run(
 
     SIGTERM takes nothing new, gives running handlers their drain time, commits and leaves; a second one stops
     at once.
+
+    For example:
+
+      parkway worker support:Support
+
+      parkway worker support:Support --action chat --concurrency 50 --http-port 8081
     """
     settings = make_settings(
         kafka,
