@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+from confluent_kafka import Producer
 from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 from installation import Installation, Said, event, wait_for
 
@@ -41,6 +42,17 @@ def test_a_doctor_says_what_is_wrong_and_how_to_mend_it(install: Callable[..., I
     assert "all there, as `topics apply` makes them" in well.out
     assert well.err.startswith("0 wrong, ")
     assert here.command("doctor", "--strict").code == 1  # one broker
+
+    outsider = Producer({"bootstrap.servers": here.settings.bootstrap_servers, "transactional.id": "outsider"})
+    outsider.init_transactions(30)
+    outsider.begin_transaction()
+    outsider.produce(here.topics.dlq, b"pending", partition=0)
+    outsider.flush()
+    hung = here.command("doctor", "--json")
+    assert f"{here.topics.dlq}/0: readers wait behind it" in texts(findings(hung), "wrong", "groups")
+    lost = here.command("request", "show", "nobody-1")
+    assert f"holds back what is newer in {here.topics.dlq}/0" in lost.err
+    outsider.abort_transaction(30)
 
     dlq = ConfigResource(ResourceType.TOPIC, here.topics.dlq)
     small = ConfigEntry("max.message.bytes", "1000", incremental_operation=AlterConfigOpType.SET)

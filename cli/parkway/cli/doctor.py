@@ -22,6 +22,7 @@ from parkway.cli.doctor_installation import (
     check_plan_file,
     check_rights,
     check_topics,
+    check_transactions,
     current_plan,
 )
 from parkway.cli.doctor_probe import run_probes
@@ -113,6 +114,7 @@ def _installation(settings: Settings, admin: AdminClient, given: Plan | None, ou
         yield from _tried("rights", lambda: check_rights(settings, admin, plan, metadata.topics))
         yield from _tried("plan", lambda: check_marks(settings, admin, plan))
         yield from _tried("groups", lambda: check_groups(settings, admin, plan))
+    yield from _tried("groups", lambda: check_transactions(settings, admin, metadata))
     yield from _tried("clock", lambda: check_clock(settings, admin, metadata))
 
 

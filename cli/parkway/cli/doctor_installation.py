@@ -10,6 +10,7 @@ from confluent_kafka.admin import AclOperation, AdminClient, ClusterMetadata, Of
 from parkway.cli.durations import duration
 from parkway.cli.findings import Finding, ok, unknown, warning, wrong
 from parkway.cli.plan_change import marks, plan_in_force
+from parkway.cli.scan import held_back, stable_ends
 from parkway.router.plan_diff import diff
 from parkway.runtime.plan_log import read_plans
 from parkway.runtime.settings import Settings
@@ -20,6 +21,7 @@ from parkway.schemas.topics import Topics
 
 _ASK: Final = 15.0
 _SKEW_MS: Final = 2_000
+_OPEN_SECONDS: Final = 3.0
 _READ, _WRITE = AclOperation.READ, AclOperation.WRITE
 
 
@@ -142,6 +144,30 @@ def _roles(topics: Topics, plan: Plan) -> dict[str, dict[str, set[AclOperation]]
         },
         "put plans in force": {topics.plans: {_READ, _WRITE}},
     }
+
+
+def check_transactions(settings: Settings, admin: AdminClient, metadata: ClusterMetadata) -> Iterator[Finding]:
+    """Transactions that stay open: they hold back every read_committed reader of their partitions."""
+    topics = settings.topics
+    names = [name for name in metadata.topics if topics.is_ours(name)]
+    places = [(name, number) for name in names for number in metadata.topics[name].partitions]
+    suspicious = held_back(admin, places)
+    before = stable_ends(admin, suspicious)
+    if suspicious:
+        time.sleep(_OPEN_SECONDS)
+    still = [place for place in held_back(admin, suspicious) if stable_ends(admin, [place])[place] == before[place]]
+    if still:
+        shown = ", ".join(f"{topic}/{number}" for topic, number in still[:5])
+        more = f" and {len(still) - 5} more" if len(still) > 5 else ""
+        yield wrong(
+            "groups",
+            f"a transaction has been open for {_OPEN_SECONDS:g} s or more in {shown}{more}: readers wait behind it",
+            f"a process has died: start it again under its instance name, or wait for PARKWAY_TRANSACTION_TIMEOUT "
+            f"({settings.transaction_timeout:g} s) and 10 s more; if it stays, an outsider writes transactions there "
+            "(kafka-transactions.sh find-hanging)",
+        )
+    else:
+        yield ok("groups", "no transaction stays open")
 
 
 def check_clock(settings: Settings, admin: AdminClient, metadata: ClusterMetadata) -> Iterator[Finding]:

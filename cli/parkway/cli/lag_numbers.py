@@ -11,8 +11,9 @@ from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from parkway.cli.groups import Group, groups_of
-from parkway.cli.parked_topic import answered, ends_of
+from parkway.cli.parked_topic import answered
 from parkway.cli.positions import Position, positions_of
+from parkway.cli.scan import stable_ends
 from parkway.runtime.clients import manual_consumer
 from parkway.runtime.log_offsets import log_beginnings
 from parkway.runtime.log_reader import LogReadError, Place, read_up_to
@@ -57,11 +58,11 @@ class ParkedCounts:
     def left(self) -> int:
         """Offsets that `update` will read."""
         self._next = self._next or answered(self._places[0][0], lambda: log_beginnings(self._admin, self._places))
-        ends = ends_of(self._admin, self._places)
+        ends = stable_ends(self._admin, self._places)
         return sum(max(0, ends[place] - begin) for place, begin in self._next.items())
 
     def update(self, advance: Callable[[int], None] = lambda _: None) -> None:
-        ends = ends_of(self._admin, self._places)
+        ends = stable_ends(self._admin, self._places)
         client_id = f"{self._settings.namespace}.lag"
         for message in read_up_to(self._settings, client_id, self._next, ends, _READ_SECONDS):
             advance(1)

@@ -13,7 +13,7 @@ from parkway.cli.durations import parse_duration
 from parkway.cli.options import Bootstrap, KafkaSettings, Namespace, make_settings
 from parkway.cli.parked_topic import parked_messages
 from parkway.cli.request_state import Groups, Story, story_of
-from parkway.cli.scan import ago, chosen_partitions
+from parkway.cli.scan import ago, chosen_partitions, held_back
 from parkway.cli.sightings import Found, live_parked, look_for
 from parkway.runtime.clients import admin_client
 from parkway.runtime.codec import event_codec
@@ -73,6 +73,10 @@ def show(
             "is the namespace right? look further back with --since 7d",
             err=True,
         )
+        held = held_back(admin, places)
+        if held:
+            shown = ", ".join(f"{topic}/{number}" for topic, number in held[:5])
+            typer.echo(f"an open transaction holds back what is newer in {shown}: `parkway doctor`", err=True)
         raise typer.Exit(1)
     if as_json:
         typer.echo(json.dumps(asdict(story), ensure_ascii=False))

@@ -11,7 +11,7 @@ from parkway.cli.parked_topic import answered, ends_of
 from parkway.cli.partitioners import partitions_of_key
 from parkway.cli.progress import progress
 from parkway.runtime.clients import manual_consumer
-from parkway.runtime.log_offsets import log_beginnings
+from parkway.runtime.log_offsets import last_stable_offsets, log_beginnings
 from parkway.runtime.log_reader import Place, read_up_to
 from parkway.runtime.settings import Settings
 from parkway.schemas.errors import ParkwayError
@@ -39,16 +39,30 @@ def begins_at(settings: Settings, admin: AdminClient, places: Sequence[Place], s
     }
 
 
+def stable_ends(admin: AdminClient, places: Sequence[Place]) -> dict[Place, int]:
+    """How far these can be read now: to the first open transaction. Raises LogReadError."""
+    return answered(places[0][0], lambda: last_stable_offsets(admin, places)) if places else {}
+
+
+def held_back(admin: AdminClient, places: Sequence[Place]) -> list[Place]:
+    """Those in which a transaction is open now: moments in a system that runs, longer where a process has died."""
+    if not places:
+        return []
+    ends = ends_of(admin, list(places))
+    stable = stable_ends(admin, places)  # asked second: a transaction that has ended by now is not open
+    return [place for place, end in ends.items() if end > stable[place]]
+
+
 def scan(
     settings: Settings, admin: AdminClient, places: Sequence[Place], since: int | None = None, what: str = "reading"
 ) -> Iterator[Message]:
-    """The committed records of these partitions up to their ends now; a partition's in order. With a progress bar.
+    """The committed records of these partitions, as far as no open transaction holds them back. With a progress bar.
 
-    Raises LogReadError when one cannot be read to its end.
+    A partition's come in order. Raises LogReadError when one cannot be read to its end.
     """
     if not places:
         return
-    begins, ends = begins_at(settings, admin, places, since), ends_of(admin, list(places))
+    begins, ends = begins_at(settings, admin, places, since), stable_ends(admin, places)
     total = sum(max(0, ends[place] - begin) for place, begin in begins.items())
     read = 0
     with progress(what, total) as advance:

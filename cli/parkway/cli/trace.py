@@ -107,7 +107,9 @@ def _look(settings: Settings, admin: AdminClient, reader: RunReader, *, content:
     def standing(one: Sighting) -> str:
         return groups.standing(settings.topics, one).value
 
-    return build(reader.run, settings.topics, standing, content=content)
+    trace = build(reader.run, settings.topics, standing, content=content)
+    trace.over &= not reader.held  # what a completed record has caused may stand behind the transaction of another
+    return trace
 
 
 def _follow(settings: Settings, admin: AdminClient, reader: RunReader, *, content: bool, quiet: bool) -> Trace:

@@ -10,7 +10,7 @@ from confluent_kafka.admin import AdminClient
 from parkway.cli.dlq_topic import Origin
 from parkway.cli.parked_topic import ends_of
 from parkway.cli.progress import progress
-from parkway.cli.scan import begins_at, scan
+from parkway.cli.scan import begins_at, scan, stable_ends
 from parkway.cli.sightings import Sighting, sighting
 from parkway.runtime.codec import EventCodec
 from parkway.runtime.log_reader import Place, read_up_to
@@ -117,10 +117,13 @@ class RunReader:
         self.places = [(topic, root.partition) for topic in topics]
         self._next = begins_at(settings, admin, self.places, max(0, root.written - _CLOCKS_MS))
         self.run = Run(root)
+        self.held = False  # is there more, behind an open transaction?
 
     def update(self) -> bool:
-        """Read up to the ends now. Returns whether anything of the run has come."""
-        ends = ends_of(self._admin, self.places)
+        """Read as far as no open transaction holds it back. Returns whether anything of the run has come."""
+        there = ends_of(self._admin, self.places)
+        ends = stable_ends(self._admin, self.places)
+        self.held = any(end > ends[place] for place, end in there.items())
         before = len(self.run.records) + len(self.run.journal)
         total = sum(max(0, ends[place] - begin) for place, begin in self._next.items())
         with progress("reading", total if total > _SHOW_FROM else 0) as advance:
