@@ -8,6 +8,7 @@
 #   parkway-acls.sh worker   User:parkway-worker    -- ...
 #   parkway-acls.sh worker   User:chat --action chat -- ...
 #   parkway-acls.sh operator User:ci                -- ...
+#   parkway-acls.sh viewer   User:on-call           -- ...
 #   parkway-acls.sh consumer User:shop --group shop-answers -- ...
 #
 # Roles
@@ -15,7 +16,9 @@
 #   router    reads requests, events, plans and sources; writes the topics of the actions, outputs, events, the DLQ
 #   worker    reads the topics of its action (of all, without --action) and what is parked; never writes `requests`
 #   client    a producer that waits for its answers (parkway.client): writes `requests`, reads outputs
-#   operator  `parkway topics apply`, `plan apply`, `plan show`, `parked`, `requests cancel`, `approvals`
+#   operator  `parkway topics apply|diff|grow`, `plan apply`, `plan show`, `parked`, `requests cancel`, `approvals`
+#   viewer    `parkway lag`, `request show`, `trace`, `tail`, `doctor`, `dlq list|show`, `parked`: reads everything,
+#             prompts and answers included, and changes nothing
 #   replayer  `parkway dlq list|show|replay`: reads the DLQ, and writes wherever a record may have come from
 #   consumer  reads one topic (outputs) in one group
 #
@@ -112,11 +115,16 @@ case $role in
             --transactional-id "$ns.worker.${own:+$own.}"
         ;;
     operator)
-        allow --operation Create --operation Describe --operation DescribeConfigs --resource-pattern-type prefixed \
-            --topic "$ns."
+        allow --operation Create --operation Alter --operation Describe --operation DescribeConfigs \
+            --resource-pattern-type prefixed --topic "$ns."
         allow --operation Read --operation Write $(names plans)
         allow --operation Read $(names parked outputs)
         allow --operation Write $(names events)
+        allow --operation Describe --resource-pattern-type prefixed --group "$ns."
+        ;;
+    viewer)
+        allow --operation Read --operation Describe --operation DescribeConfigs --resource-pattern-type prefixed \
+            --topic "$ns."
         allow --operation Describe --resource-pattern-type prefixed --group "$ns."
         ;;
     replayer)
@@ -133,5 +141,5 @@ case $role in
         allow --operation Read --operation Describe $(names "$topic")
         allow --operation Read --operation Describe --group "$group"
         ;;
-    *) fail "unknown role $role: producer, client, router, worker, operator, replayer or consumer" ;;
+    *) fail "unknown role $role: producer, client, router, worker, operator, viewer, replayer or consumer" ;;
 esac

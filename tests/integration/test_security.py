@@ -24,7 +24,7 @@ from parkway.testing.stack.processes import Process, stop
 pytestmark = pytest.mark.timeout(400)  # ACLs are made by two dozen JVMs
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
-ROLES = ("producer", "client", "router", "worker", "chat-worker", "operator", "replayer", "consumer")
+ROLES = ("producer", "client", "router", "worker", "chat-worker", "operator", "viewer", "replayer", "consumer")
 USERS = {name: f"secret-of-{name}" for name in ("admin", *ROLES)}
 TOPICS = Topics("parkway")
 PLAN = build_plan(Chats, "agents:Chats")
@@ -52,6 +52,7 @@ WRITES = {
     },
     "worker": {TOPICS.events, TOPICS.outputs, TOPICS.parked, TOPICS.journal, TOPICS.dlq},
     "operator": {TOPICS.events, TOPICS.plans},
+    "viewer": set(),
     "replayer": {
         TOPICS.requests,
         TOPICS.events,
@@ -69,6 +70,7 @@ READS = {
     | {topic for topic in ALL_TOPICS if topic.startswith("parkway.resume.")},
     "chat-worker": {TOPICS.parked, TOPICS.plans, TOPICS.action("chat"), TOPICS.resume("chat")},
     "operator": {TOPICS.plans, TOPICS.parked, TOPICS.outputs},
+    "viewer": set(ALL_TOPICS),
     "replayer": {TOPICS.plans, TOPICS.dlq},
 }
 
@@ -143,7 +145,7 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
     with PipKafka(security=Security(users=USERS, certificate=broker)) as kafka:
         one = Secured(kafka, folder, authority)
         tools = one.tools()
-        roles = [[role, role] for role in ("producer", "client", "router", "worker", "operator", "replayer")]
+        roles = [[role, role] for role in ("producer", "client", "router", "worker", "operator", "viewer", "replayer")]
         roles += [["worker", "chat-worker", "--action", "chat"], ["consumer", "consumer", "--group", "shop"]]
         with ThreadPoolExecutor(3) as pool:  # two dozen JVMs
             list(pool.map(lambda words: one.allow(tools, *words), roles))
@@ -193,6 +195,18 @@ def test_every_role_can_do_its_work(secured: Secured) -> None:
         assert PLAN.build in shown.stdout
         listed = secured.parkway("operator", "parked", "list")
         assert listed.returncode == 0, listed.stderr
+        _looks_in(secured, asked.id)
+
+
+def _looks_in(secured: Secured, event_id: str) -> None:
+    """A viewer sees what runs, and a doctor says what it may not."""
+    for command in (["lag"], ["request", "show", event_id], ["trace", event_id], ["dlq", "list"]):
+        done = secured.parkway("viewer", *command)
+        assert done.returncode == 0, done.stdout + done.stderr
+    doctor = secured.parkway("viewer", "doctor")
+    assert "may not run routers: it lacks" in doctor.stdout, doctor.stdout + doctor.stderr
+    assert "0 wrong" in doctor.stderr, doctor.stdout
+    assert "brokers' settings may not be read" in doctor.stdout
 
 
 @pytest.mark.parametrize("role", WRITES)

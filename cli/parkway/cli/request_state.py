@@ -189,7 +189,7 @@ def _at_work(one: Sighting, groups: Groups, topics: Topics, action: str) -> Step
     elif standing is Standing.TAKEN:
         hint = f"look at the log and the metrics of {who}"
     else:
-        hint = f"{who} has its partition; `parkway lag --action {action}` says how far it is"
+        hint = f"{who} has its partition; `parkway lag --action {action}` says how far it is; a dead process keeps it for a session timeout"
     if standing is Standing.TAKEN and who is not None:
         return Step("running", f"{action}: running (or next to) on {who}", one.written, one.place, hint)
     before = len([offset for offset in position.open if offset < one.offset])
@@ -278,5 +278,7 @@ def _ended(found: Found) -> Iterator[Step]:
         else:
             yield Step("ended", f"ended: {one.type}", one.written, one.place)
     for one in found.sent:
-        name = f"{one.type} {one.event_id}" if one.type in REQUEST_TYPES else one.type
-        yield Step("handled", f"{one.sender} sent {name}", one.written, one.place)
+        on = one.type in REQUEST_TYPES
+        name = f"{one.type} {one.event_id}" if on else one.type
+        hint = f"`parkway trace {one.upstream}` shows what came of what it sent" if on else None
+        yield Step("handled", f"{one.sender} sent {name}", one.written, one.place, hint)
