@@ -23,7 +23,10 @@ _FIRST: Final = ("timestamp", "level", "component", "event")
 _process: dict[str, str] = {}
 
 # Libraries that say something at every call to a model, at level info.
-_CHATTY: Final = ("httpx", "httpcore", "openai", "anthropic", "urllib3")
+_CHATTY: Final = ("httpx", "httpx2", "httpcore", "httpcore2", "openai", "anthropic", "urllib3")
+
+# Libraries of ours whose exceptions quote what a tool has answered.
+_QUOTING: Final = ("mcp",)
 
 
 def configure_logs(log_format: str = "auto", level: str = "info", *, capture_content: bool = False) -> None:
@@ -50,7 +53,8 @@ def configure_logs(log_format: str = "auto", level: str = "info", *, capture_con
         logger_factory=_Lines,
         cache_logger_on_first_use=True,
     )
-    _configure_logging(number, [*shared, _add_logger_name], renderer)
+    theirs: Any = structlog.processors.format_exc_info if capture_content else _frames_only_of_quoting
+    _configure_logging(number, [*shared, _add_logger_name], theirs, renderer)
 
 
 def name_process(**fields: str) -> None:
@@ -113,12 +117,12 @@ class _Stderr(logging.Handler):
             self.handleError(record)
 
 
-def _configure_logging(level: int, chain: list[Any], renderer: Any) -> None:
+def _configure_logging(level: int, chain: list[Any], exceptions: Any, renderer: Any) -> None:
     formatter = structlog.stdlib.ProcessorFormatter(
         foreign_pre_chain=chain,
         processors=[
             structlog.stdlib.ProcessorFormatter.remove_processors_meta,
-            structlog.processors.format_exc_info,
+            exceptions,
             _in_order,
             renderer,
         ],
@@ -159,6 +163,12 @@ def _in_order(_logger: Any, _method: str, line: Line) -> Mapping[str, Any]:
     return {name: line[name] for name in _FIRST if name in line} | {
         name: value for name, value in line.items() if name not in _FIRST
     }
+
+
+def _frames_only_of_quoting(logger: Any, method: str, line: Line) -> Any:
+    if str(line.get("component")).partition(".")[0] in _QUOTING:
+        return _frames_only(logger, method, line)
+    return structlog.processors.format_exc_info(logger, method, line)
 
 
 def _frames_only(_logger: Any, _method: str, line: Line) -> Line:

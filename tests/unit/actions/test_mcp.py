@@ -27,6 +27,7 @@ from parkway.workers.actions.tool import ToolAction
 from parkway.workers.effects import Effects, Task
 
 PROGRAM = str(Path(__file__).with_name("mcp_program.py"))
+SILENT = str(Path(__file__).with_name("mcp_silent.py"))
 Start = Callable[..., McpSource]
 
 
@@ -237,6 +238,39 @@ async def test_a_server_that_is_not_there_fails_calls_and_chats_with_the_reason(
     assert error["type"] == "provider_error"
     assert error["message"].startswith("the tools of 'assistant' are not there: MCP server ")
     assert reason in error["message"]
+    await source.close()
+
+
+async def test_those_who_wait_for_a_server_that_says_nothing_wait_together(calls: Path) -> None:
+    source = McpSource(MCPServer.stdio(sys.executable, [SILENT, str(calls)], connect_timeout=3))
+    async with asyncio.timeout(60):  # one after the other they take three minutes
+        responses = await asyncio.gather(*(ask(source, call("add", first=1, second=2)) for _ in range(30)))
+    assert {response.error["c"] for response in responses} == {
+        f"MCP server {sys.executable!r} does not say what tools it has"
+    }
+    asked = len(calls.read_text().splitlines())
+    assert asked == 1
+    await ask(source, call("add", first=1, second=2))
+    assert len(calls.read_text().splitlines()) == asked + 1, "who comes later asks anew"
+    await source.close()
+
+
+@pytest.mark.parametrize("value", ["Bearer s3cret\n", "Bearer s3cr\u00e9t", 5])
+async def test_a_header_that_cannot_be_sent_is_named_and_not_quoted(value: Any, calls: Path) -> None:
+    port = free_port()
+    with http_server(port, calls):
+        given = {"Authorization": value}
+        source = McpSource(MCPServer.http(f"http://127.0.0.1:{port}/mcp", headers=lambda: given))
+        response = await ask(source, call("add", first=1, second=2))
+    assert "header 'Authorization' is no printable ASCII text" in response.error["c"]
+    assert "s3cr" not in response.error["c"]
+    await source.close()
+
+
+async def test_what_may_be_secret_in_a_url_is_not_said() -> None:
+    source = McpSource(MCPServer.http("http://me:s3cret@127.0.0.1:1/mcp?key=s3cret"))
+    response = await ask(source, call("add", first=1, second=2))
+    assert response.error["c"].startswith("MCP server 'http://127.0.0.1:1/mcp' cannot be reached: ConnectError")
     await source.close()
 
 

@@ -69,6 +69,8 @@ def test_the_level_holds_for_both_and_libraries_that_chat_are_quiet() -> None:
         logging.getLogger("mine").warning("theirs")
     """
     assert [line["event"] for line in lines_of(code, level="warning")] == ["ours", "theirs"]
+    mcp = "import logging; logging.getLogger('httpx2').info('HTTP Request: POST http://x/mcp?key=secret')"
+    assert lines_of(mcp) == []
     chat = "import logging; logging.getLogger('httpx').info('HTTP Request: POST'); logging.getLogger('mine').info('a')"
     assert [line["event"] for line in lines_of(chat)] == ["a"]
     assert [line["event"] for line in lines_of(chat, level="debug")] == ["HTTP Request: POST", "a"]
@@ -89,6 +91,19 @@ def test_the_text_of_an_exception_is_content() -> None:
     assert "<string>" in line["exception"]  # where it was raised
     (line,) = lines_of(RAISES, capture=True)
     assert "ValueError: the customer said: secret" in line["exception"]
+
+
+def test_what_an_mcp_server_has_answered_is_content() -> None:
+    """Its SDK logs what it cannot read as an exception that quotes it."""
+    quotes = RAISES.replace('get_logger("worker")', 'logging.getLogger("mcp.client.stdio")')
+    (line,) = lines_of("\n    import logging" + quotes)
+    assert "secret" not in json.dumps(line)
+    assert line["exception"].rstrip().endswith("ValueError")
+    (line,) = lines_of("\n    import logging" + quotes, capture=True)
+    assert "the customer said: secret" in line["exception"]
+    mine = RAISES.replace('get_logger("worker")', 'logging.getLogger("mine")')
+    (line,) = lines_of("\n    import logging" + mine)
+    assert "the customer said: secret" in line["exception"]
 
 
 def test_causes_are_shown_and_our_own_errors_with_their_text() -> None:

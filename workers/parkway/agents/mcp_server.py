@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
+from urllib.parse import urlsplit, urlunsplit
 
 from parkway.agents.approval import ApprovalRule, Condition
 from parkway.agents.errors import AgentError
@@ -63,7 +64,9 @@ class MCPServer(Resource):
     ) -> None:
         """Raise AgentError for values that make no sense."""
         self.transport = transport
-        self.name = transport.command if isinstance(transport, Stdio) else transport.url  # until a class names it
+        self.name = (
+            transport.command if isinstance(transport, Stdio) else _address(transport.url)
+        )  # until a class names it
         self.prefix = prefix
         self.tools = frozenset(tools) if tools is not None and not isinstance(tools, str) else None
         self.timeout = timeout
@@ -128,6 +131,12 @@ class MCPServer(Resource):
     def approval(self, tool: str) -> ApprovalRule:
         """The rule for a tool, by the server's name of it."""
         return self._rules.get(tool, self._others)
+
+
+def _address(url: str) -> str:
+    """A URL without what may be a secret: user and password, and the query."""
+    parts = urlsplit(url)
+    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
 
 
 def _rules(requires: Approvals, timeout: float | None) -> tuple[dict[str, ApprovalRule], ApprovalRule]:

@@ -171,7 +171,7 @@ class _Live:
         transport = self._server.transport
         streams: AbstractAsyncContextManager[TransportStreams]
         if isinstance(transport, Http):
-            headers = _values(transport.headers, "headers")
+            headers = _headers(transport.headers)
             http = await stack.enter_async_context(create_mcp_http_client(headers=headers))
             streams = streamable_http_client(transport.url, http_client=http)
         else:
@@ -226,6 +226,17 @@ def _values(given: Secrets, what: str) -> dict[str, str]:
         return dict(given() if callable(given) else given)
     except Exception as error:
         raise ToolFailedError(f"its {what} function raised {type(error).__name__}") from None
+
+
+def _headers(given: Secrets) -> dict[str, str]:
+    """Raises ToolFailedError: httpx would quote a value that no header may have, such as a key with a line end."""
+    values = _values(given, "headers")
+    for name, value in values.items():
+        if not isinstance(value, str) or not (value.isascii() and value.isprintable()):
+            raise ToolFailedError(
+                f"header {name!r} is no printable ASCII text: does it end with a line end? (.strip() what a file gave)"
+            )
+    return values
 
 
 async def _first(*futures: asyncio.Future[Any], seconds: float | None = None) -> None:

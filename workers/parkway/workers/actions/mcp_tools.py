@@ -77,6 +77,8 @@ class McpSource:
         self._connection = Connection(server)
         self._asking = asyncio.Lock()
         self._tools: dict[str, AnyTool] = {}
+        self._failures = 0
+        self._failed: ToolFailedError | None = None  # the last one
         self._asked: tuple[float, object] | None = None  # when, and of which connection
         self._log = get_logger("mcp").bind(server=server.name)
 
@@ -85,10 +87,22 @@ class McpSource:
         return prefix is None or name.startswith(f"{prefix}_")
 
     async def tools(self) -> Mapping[str, AnyTool]:
-        """By name, as the model knows them. Raises ToolFailedError."""
+        """By name, as the model knows them. Raises ToolFailedError.
+
+        Who waits while the server is asked gets what that brings: it does not answer each of a hundred chats, one
+        after the other, `connect_timeout` late.
+        """
+        failures = self._failures
         async with self._asking:
             if not self._is_current():
-                listed = await self._list()
+                if self._failures != failures:
+                    assert self._failed is not None
+                    raise ToolFailedError(str(self._failed))  # of a question that this one waited for
+                try:
+                    listed = await self._list()
+                except ToolFailedError as error:
+                    self._failures, self._failed = self._failures + 1, error
+                    raise
                 self._tools = self._named(listed)
                 self._asked = (monotonic(), self._connection.generation)
         return self._tools
