@@ -189,7 +189,10 @@ def _at_work(one: Sighting, groups: Groups, topics: Topics, action: str) -> Step
     elif standing is Standing.TAKEN:
         hint = f"look at the log and the metrics of {who}"
     else:
-        hint = f"{who} has its partition; `parkway lag --action {action}` says how far it is; a dead process keeps it for a session timeout"
+        hint = (
+            f"{who} has its partition; `parkway lag --action {action}` says how far it is; "
+            "a dead process keeps it for a session timeout"
+        )
     if standing is Standing.TAKEN and who is not None:
         return Step("running", f"{action}: running (or next to) on {who}", one.written, one.place, hint)
     before = len([offset for offset in position.open if offset < one.offset])
@@ -273,8 +276,8 @@ def _ended(found: Found) -> Iterator[Step]:
         error = one.attributes.get("error")
         if one.attributes.get("success") is False:
             about = f"{error.get('type')}: {error.get('message')}" if isinstance(error, dict) else str(error)
-            hint = "docs/guarantees.md says what each error type means"
-            yield Step("failed", f"ended: failed, {about}", one.written, one.place, hint)
+            meaning = "docs/guarantees.md says what each error type means"
+            yield Step("failed", f"ended: failed, {about}", one.written, one.place, meaning)
         else:
             yield Step("ended", f"ended: {one.type}", one.written, one.place)
     for one in found.sent:

@@ -241,6 +241,11 @@ async def test_a_server_that_is_not_there_fails_calls_and_chats_with_the_reason(
     await source.close()
 
 
+def started(calls: Path) -> int:
+    """How many servers have begun."""
+    return len(calls.read_text().splitlines())
+
+
 async def test_those_who_wait_for_a_server_that_says_nothing_wait_together(calls: Path) -> None:
     source = McpSource(MCPServer.stdio(sys.executable, [SILENT, str(calls)], connect_timeout=3))
     async with asyncio.timeout(60):  # one after the other they take three minutes
@@ -248,10 +253,9 @@ async def test_those_who_wait_for_a_server_that_says_nothing_wait_together(calls
     assert {response.error["c"] for response in responses} == {
         f"MCP server {sys.executable!r} does not say what tools it has"
     }
-    asked = len(calls.read_text().splitlines())
-    assert asked == 1
+    assert started(calls) == 1
     await ask(source, call("add", first=1, second=2))
-    assert len(calls.read_text().splitlines()) == asked + 1, "who comes later asks anew"
+    assert started(calls) == 2, "who comes later asks anew"
     await source.close()
 
 
