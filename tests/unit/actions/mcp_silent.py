@@ -14,3 +14,6 @@ for line in sys.stdin:
     elif asked.get("method") == "tools/list":
         with Path(sys.argv[1]).open("a") as file:
             file.write("asked\n")
+    elif "id" in asked:  # the SDK asks for what newer servers have, first
+        error = {"code": -32601, "message": "there is no such method"}
+        print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "error": error}), flush=True)  # noqa: T201

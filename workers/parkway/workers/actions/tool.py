@@ -103,7 +103,7 @@ class ToolAction:
                     if tool.approval.timeout is not None:
                         expires = min(expires, now_ms() + int(tool.approval.timeout * 1000))
                 else:
-                    running[call.id] = group.create_task(runner.run(call))
+                    running[call.id] = group.create_task(runner.run(call, answer))
         return {call_id: done.result() for call_id, done in running.items()}, asks, expires
 
     async def _go_on(self, task: Task, parked: ParkedRecord, request: ToolRequestEvent) -> Effects:

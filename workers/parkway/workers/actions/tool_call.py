@@ -43,10 +43,10 @@ class CallRunner:
             return None  # it says so itself, and needs no person for it
         return (tool, reason) if reason is not None else None
 
-    async def run(self, call: ToolCall) -> Outcome:
-        """One call, in a span of its own, counted."""
+    async def run(self, call: ToolCall, cannot: Outcome | None = None) -> Outcome:
+        """One call, in a span of its own, counted. `cannot`: it is known not to be able to run, and how that ends."""
         began, started_at, kind = time.perf_counter(), now_ms(), "cancelled"
-        tool = await self._find(call)
+        tool = cannot or await self._find(call)
         known = _UNKNOWN if isinstance(tool, Outcome) else tool.name
         attributes = {
             "gen_ai.operation.name": "execute_tool",
