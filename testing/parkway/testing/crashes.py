@@ -10,6 +10,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Any, Final, Literal
 
 from parkway.agents.agent import Agent, definition_of
@@ -23,7 +24,8 @@ from parkway.testing.views import key_text
 Crash = Literal["every-commit"]
 Outcome = dict[str, list[str]]  # where and under which key -> what came out there, in order
 
-_IDS: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|\b[0-9a-f]{32}\b")
+_UUID: Final = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
+_IDS: Final = re.compile(rf"{_UUID}|(?<![0-9a-f])[0-9a-f]{{32}}(?![0-9a-f])")  # `call_<32 digits>` too
 _TIMES: Final = re.compile(r"\b1\d{12}\b")  # ms since 1970
 
 
@@ -33,7 +35,7 @@ class CrashError(AssertionError):
 
 @dataclass(frozen=True, slots=True)
 class Survived:
-    """What a scenario was put through. `commits` are those of the run without a death."""
+    """What a scenario was put through. `commits` are those of the run without a death, `deaths` those that came."""
 
     commits: list[str]
     deaths: list[Death] = field(default_factory=list)
@@ -95,7 +97,7 @@ def run_scenario_sync(
 
 
 class _Runs:
-    """The runs of one scenario: the first one without a death, the others as the first one's commits say."""
+    """The runs of one scenario: the first one without a death, then one for each death that comes."""
 
     def __init__(self, crash: Crash | None, options: dict[str, Any], *, in_order: bool | None) -> None:
         if crash not in {None, "every-commit"}:
@@ -112,21 +114,26 @@ class _Runs:
         yield None
         if self._crash is None:
             return
-        for number in range(1, len(self._commits) + 1):
-            for side in ("before", "after"):
-                yield Death(number, side)
+        # To the first that does not come: no two runs need have as many commits, as the test's thread sends meanwhile.
+        for number in count(1):
+            for death in (Death(number, "before"), Death(number, "after")):
+                yield death
+                if self._deaths[-1:] != [death]:
+                    return
 
     def ended(self, death: Death | None, test: AgentTest | SyncAgentTest) -> None:
         outcome = _outcome(test, in_order=self._keeps_order(test))
+        installation = test.installation
+        lives = installation.lives if isinstance(installation, MemoryInstallation) else None
         if death is None:
             self._expected = outcome
-            installation = test.installation
-            self._commits = list(installation.lives.commits) if isinstance(installation, MemoryInstallation) else []
+            self._commits = list(lives.commits) if lives is not None else []
             return
         if outcome != self._expected:
             difference = "\n".join(_differences(self._expected, outcome))
             raise CrashError(f"the process died {self._place(death)}, and then something else came out:\n{difference}")
-        self._deaths.append(death)
+        if lives is not None and lives.death is None:  # else the run was over before it
+            self._deaths.append(death)
 
     def failed(self, death: Death | None, error: Exception) -> None:
         if death is None:
@@ -139,7 +146,8 @@ class _Runs:
         return Survived(self._commits, self._deaths, self._expected)
 
     def _place(self, death: Death) -> str:
-        return f"{death} {self._commits[death.commit - 1]}"
+        commit = self._commits[death.commit - 1] if death.commit <= len(self._commits) else ""
+        return f"{death} {commit}".rstrip()
 
     def _keeps_order(self, test: AgentTest | SyncAgentTest) -> bool:
         if self._in_order is not None:

@@ -1,7 +1,7 @@
 """An installation in memory: a process with the real router and workers, over a log that outlives it.
 
-One event loop, no threads but those of sync handlers: what happens in which order is the same in every run. The process
-may die at a commit (lives.py); then all that it held in memory is gone, and another one begins from the log.
+One event loop, no threads but those of sync handlers; what a test sends while something runs comes at any moment of it.
+The process may die at a commit (lives.py); then all that it held in memory is gone; another one begins from the log.
 """
 
 import asyncio
