@@ -22,8 +22,10 @@ def can_watch() -> bool:
 
 
 def folders_of(agent: str) -> list[Path]:
-    """Where the agent's files are: the current folder, and its module's, if that is elsewhere."""
+    """Where the agent's files are: the current folder, or where its module or YAML file is, if that is elsewhere."""
     here = Path.cwd()
+    if agent.endswith((".yaml", ".yml")):
+        return sorted({here, Path(agent).resolve().parent})
     module = sys.modules.get(agent.partition(":")[0])
     file = getattr(module, "__file__", None)
     if file is None or here in Path(file).resolve().parents:

@@ -189,10 +189,8 @@ def _at_work(one: Sighting, groups: Groups, topics: Topics, action: str) -> Step
     elif standing is Standing.TAKEN:
         hint = f"look at the log and the metrics of {who}"
     else:
-        hint = (
-            f"{who} has its partition; `parkway lag --action {action}` says how far it is; "
-            "a dead process keeps it for a session timeout"
-        )
+        how_far = f"`parkway lag --action {action}` says how far it is"
+        hint = f"{who} has its partition ({how_far}); a dead process keeps it for a session timeout"
     if standing is Standing.TAKEN and who is not None:
         return Step("running", f"{action}: running (or next to) on {who}", one.written, one.place, hint)
     before = len([offset for offset in position.open if offset < one.offset])
