@@ -6,6 +6,8 @@ from typing import Any
 
 from installation import Installation, event, wait_for
 
+from parkway.schemas.plan import SourcePlan
+
 
 def walk(node: dict[str, Any]) -> Iterator[dict[str, Any]]:
     yield node
@@ -72,3 +74,24 @@ def test_a_run_is_a_tree_of_what_caused_what(install: Callable[..., Installation
     nothing = here.command("trace", "nobody", "--since", "1h")
     assert (nothing.code, nothing.out) == (1, "")
     assert here.command("trace", f"{here.topics.requests}/0/999999").code == 1
+
+
+def test_a_run_may_begin_in_a_topic_of_somebody_elses(install: Callable[..., Installation]) -> None:
+    here = install("agents:Orders")
+    topic = f"{here.settings.namespace}.shop"
+    here.create_topic(topic, 5)
+    here.apply(here.plan.model_copy(update={"sources": (SourcePlan(topic=topic, type="step"),)}).with_build())
+    assert here.command("plan", "apply", str(here.plan_file), "--yes").code == 0
+    here.router()
+    here.worker("w0", "step")
+    here.emit(b'{"number": 1}', topic=topic, partition=4)
+    here.flush()
+    root_id = here.wait_read(here.topics.outputs, 1)[0].headers["parkway-root-id"].decode()
+    for wanted in (root_id, f"{topic}/4/0"):
+        said = here.command("trace", wanted, "--follow", "--json")
+        assert said.code == 0, said
+        root = json.loads(said.out)["root"]
+        assert (root["place"], root["text"]) == (f"{topic}/4/0", f"{root_id}  {topic}")
+        assert child(child(root, "step"), "_output_event")["bytes"] > 0
+    shown = json.loads(here.command("request", "show", root_id, "--json").out)
+    assert shown["state"] == "handled"

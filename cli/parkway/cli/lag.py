@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import Annotated, Any
 
 import typer
-from confluent_kafka.admin import AdminClient
 from rich.console import Console
 from rich.live import Live
 from rich.table import Table
@@ -15,12 +14,10 @@ from rich.table import Table
 from parkway.cli.durations import duration, parse_duration
 from parkway.cli.lag_numbers import LagReader, Waiting
 from parkway.cli.options import Bootstrap, KafkaSettings, Namespace, make_settings
-from parkway.cli.plan_change import plan_in_force
+from parkway.cli.plan_topics import topics_of_plan
 from parkway.cli.progress import progress
 from parkway.cli.tables import print_table
 from parkway.runtime.clients import admin_client
-from parkway.runtime.plan_log import read_plans
-from parkway.runtime.settings import Settings
 from parkway.schemas.errors import ParkwayError
 from parkway.schemas.topics import Topics
 
@@ -63,7 +60,7 @@ def run(
     settings = make_settings(kafka, bootstrap_servers=bootstrap_servers, namespace=namespace)
     seconds = max(0.2, parse_duration(every, "--every"))
     admin = admin_client(settings, f"{settings.namespace}.lag")
-    reader = LagReader(settings, admin, _sources(settings, admin))
+    reader = LagReader(settings, admin, topics_of_plan(settings, admin).sources)
     _check(action or [], reader.actions)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
@@ -80,16 +77,6 @@ def run(
         return
     if fail_above is not None and any(one.total() > fail_above for one in found):
         raise typer.Exit(1)
-
-
-def _sources(settings: Settings, admin: AdminClient) -> list[str]:
-    """Of the plan in force, where there is one."""
-    try:
-        current = plan_in_force(read_plans(settings, admin, f"{settings.namespace}.lag")[0])
-    except ParkwayError:
-        return []
-    plan = current.plan if current is not None else None
-    return [source.topic for source in plan.sources] if plan is not None else []
 
 
 def _check(asked: Sequence[str], there: Sequence[str]) -> None:

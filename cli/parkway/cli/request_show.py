@@ -12,6 +12,7 @@ from parkway.cli.dlq_topic import DlqTopic
 from parkway.cli.durations import parse_duration
 from parkway.cli.options import Bootstrap, KafkaSettings, Namespace, make_settings
 from parkway.cli.parked_topic import parked_messages
+from parkway.cli.plan_topics import topics_of_plan
 from parkway.cli.request_state import Groups, Story, story_of
 from parkway.cli.scan import ago, chosen_partitions, held_back
 from parkway.cli.sightings import Found, live_parked, look_for
@@ -95,8 +96,14 @@ def _places(settings: Settings, admin: AdminClient, partition: int | None, key: 
     there = sorted(existing[topics.requests].partitions)
     numbers = chosen_partitions(partition, key, there, topics.requests)
     quiet = {f"{settings.namespace}.{name}" for name in _QUIET}
+    theirs = topics_of_plan(settings, admin)
     names = [name for name in existing if topics.is_ours(name) and name not in quiet]
-    return [(name, number) for name in sorted(names) for number in numbers if number in existing[name].partitions]
+    names += [name for name in theirs.replies if name in existing]
+    places = [(name, number) for name in sorted(names) for number in numbers if number in existing[name].partitions]
+    for name in theirs.sources:
+        if name in existing:  # partition s goes to s mod P
+            places += [(name, number) for number in existing[name].partitions if number % len(there) in numbers]
+    return places
 
 
 def _put_back(settings: Settings, admin: AdminClient, found: Found) -> list[str]:

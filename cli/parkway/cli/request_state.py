@@ -281,5 +281,5 @@ def _ended(found: Found) -> Iterator[Step]:
     for one in found.sent:
         on = one.type in REQUEST_TYPES
         name = f"{one.type} {one.event_id}" if on else one.type
-        hint = f"`parkway trace {one.upstream}` shows what came of what it sent" if on else None
-        yield Step("handled", f"{one.sender} sent {name}", one.written, one.place, hint)
+        then = f"`parkway trace {one.upstream}` shows what came of what it sent" if on else None
+        yield Step("handled", f"{one.sender} sent {name}", one.written, one.place, then)

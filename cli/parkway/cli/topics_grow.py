@@ -16,13 +16,11 @@ from confluent_kafka.admin import AdminClient, NewPartitions, TopicMetadata
 from parkway.cli.lag_numbers import LagReader
 from parkway.cli.options import Bootstrap, KafkaSettings, Namespace, make_settings
 from parkway.cli.parked_topic import answered, ends_of
-from parkway.cli.plan_change import plan_in_force
+from parkway.cli.plan_topics import topics_of_plan
 from parkway.runtime.clients import admin_client
 from parkway.runtime.log_offsets import log_beginnings
-from parkway.runtime.plan_log import read_plans
 from parkway.runtime.settings import Settings
 from parkway.runtime.topology import TopologyError, cluster, wait_until_led
-from parkway.schemas.errors import ParkwayError
 
 _MOST: Final = 10_000
 _ORDER: Final = (
@@ -84,7 +82,7 @@ def _steps(settings: Settings, admin: AdminClient, partitions: int) -> dict[str,
     if topics.requests not in existing:
         raise TopologyError(f"missing topic {topics.requests}: is --namespace {settings.namespace} right?")
     ours = [name for name in existing if topics.is_ours(name) and name != topics.plans]
-    ours += [name for name in _reply_topics(settings, admin) if name in existing]
+    ours += [name for name in topics_of_plan(settings, admin).replies if name in existing]
     larger = {name: len(existing[name].partitions) for name in ours if len(existing[name].partitions) > partitions}
     if larger:
         shown = ", ".join(f"{name} has {count}" for name, count in sorted(larger.items()))
@@ -99,15 +97,6 @@ def _steps(settings: Settings, admin: AdminClient, partitions: int) -> dict[str,
 
 def _count(existing: Mapping[str, TopicMetadata], name: str) -> int:
     return len(existing[name].partitions)
-
-
-def _reply_topics(settings: Settings, admin: AdminClient) -> list[str]:
-    """Of the plan in force: they must have as many."""
-    try:
-        current = plan_in_force(read_plans(settings, admin, f"{settings.namespace}.topics")[0])
-    except ParkwayError:  # routers have their plan from a file
-        return []
-    return list(current.plan.reply_topics) if current is not None and current.plan is not None else []
 
 
 def _has_state(settings: Settings, admin: AdminClient) -> bool:

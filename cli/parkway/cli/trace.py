@@ -16,6 +16,7 @@ from rich.text import Text
 
 from parkway.cli.durations import parse_duration
 from parkway.cli.options import Bootstrap, KafkaSettings, Namespace, make_settings
+from parkway.cli.plan_topics import topics_of_plan
 from parkway.cli.request_state import Groups
 from parkway.cli.scan import ago, chosen_partitions
 from parkway.cli.sightings import Sighting
@@ -95,8 +96,13 @@ def _reader(
     names = topics_of_runs(topics, list(existing))
     codec = event_codec(settings)
     places = [(name, number) for name in names if name != topics.journal for number in numbers]
-    root = find_root(settings, admin, codec, places, since, wanted)
-    return RunReader(settings, admin, codec, root, names) if root is not None else None
+    theirs = topics_of_plan(settings, admin)
+    sources = [(name, number) for name in theirs.sources if name in existing for number in existing[name].partitions]
+    root = find_root(settings, admin, codec, [*places, *sources], since, wanted)
+    if root is None:
+        return None
+    names += [name for name in theirs.replies if name in existing]
+    return RunReader(settings, admin, codec, root.in_partition(len(existing[topics.requests].partitions)), names)
 
 
 def _look(settings: Settings, admin: AdminClient, reader: RunReader, *, content: bool) -> Trace:

@@ -33,6 +33,10 @@ class Root:
     written: int
     place: str
 
+    def in_partition(self, partitions: int) -> "Root":
+        """Where its run goes on: partition s of a source goes to s mod P."""
+        return replace(self, partition=self.partition % partitions)
+
 
 @dataclass(slots=True)
 class Run:
@@ -115,6 +119,9 @@ class RunReader:
         self._codec = codec
         self._topics = settings.topics
         self.places = [(topic, root.partition) for topic in topics]
+        came_in = Origin.parse(root.place)
+        if came_in is not None and (came_in.topic, came_in.partition) not in self.places:
+            self.places.append((came_in.topic, came_in.partition))  # a source's
         self._next = begins_at(settings, admin, self.places, max(0, root.written - _CLOCKS_MS))
         self.run = Run(root)
         self.held = False  # is there more, behind an open transaction?

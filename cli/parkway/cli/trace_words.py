@@ -14,7 +14,7 @@ _WIDTH: Final = 100
 def words(one: Sighting, *, content: bool) -> str:
     """An event: its type, the names in it, how it ended."""
     given = one.attributes
-    parts = ["output" if one.type == EventType.OutputEvent else one.type]
+    parts = ["output" if one.type == EventType.OutputEvent else one.type or one.topic]
     if isinstance(given.get("model"), str) and one.type != EventType.ToolRequestEvent:
         parts.append(given["model"])
     if one.type == EventType.ToolRequestEvent:
