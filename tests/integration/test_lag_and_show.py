@@ -102,3 +102,26 @@ def test_a_request_is_found_wherever_it_is(install: Callable[..., Installation])
     code, over = show("parked-1")
     assert (code, over["state"]) == (1, "failed")
     assert any("cancelled" in step["text"] for step in over["steps"])
+
+
+def test_who_waits_for_a_person_is_said_to(install: Callable[..., Installation]) -> None:
+    here = install("approval_agents:Payments")
+    here.router()
+    here.worker()
+    here.emit(chat("pay-1", "pay 500"), key="a")
+    here.flush()
+
+    def asked() -> dict[str, Any] | None:
+        said = here.command("request", "show", "pay-1", "--key", "a", "--json")
+        story = json.loads(said.out)
+        return story if story["state"] == "awaiting_approval" else None
+
+    story = wait_for("a person is asked", asked, 60)
+    waits = next(step for step in story["steps"] if step["state"] == "awaiting_approval")
+    call = json.loads(here.command("approvals", "list", "--json").out)
+    assert waits["next"] == f"`parkway approvals list`; approve or deny {call['id']}"
+    assert here.command("approvals", "approve", call["id"], "--yes").code == 0
+    trace = here.command("trace", "pay-1", "--key", "a", "--follow")
+    assert "_approval_request_event" in trace.out
+    assert trace.out.splitlines()[-1].startswith("over after ")
+    assert json.loads(here.command("request", "show", "pay-1", "--json").out)["state"] == "ended"
