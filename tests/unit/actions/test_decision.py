@@ -104,6 +104,7 @@ async def test_questions_of_the_request_go_over_those_of_the_model() -> None:
         ({"spam": True, "more": True}, "'more'"),
         ({"spam": "yes"}, "question 'spam' asks for a yes/no answer|answered 'spam' with a str"),
         ({"spam": 1.5}, "between 0 and 1"),
+        ({"spam": 10**400}, "a number that is too large"),
         ({"spam": None}, "answered 'spam' with a NoneType"),
     ],
 )

@@ -1,6 +1,7 @@
 """The retrieval action: documents or a dead letter, one of them, and user_context on both."""
 
 import asyncio
+import itertools
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -194,7 +195,7 @@ async def test_a_store_that_lets_a_cancellation_out_has_failed() -> None:
     assert (await action(Store(asyncio.CancelledError())).handle(task())).again == 5.0
 
 
-@pytest.mark.parametrize("given", ["text", [{"content": "no document"}], None])
+@pytest.mark.parametrize("given", ["text", [{"content": "no document"}], None, itertools.repeat(DOCUMENTS[0])])
 async def test_a_store_that_gives_something_else_has_failed(given: Any) -> None:
     effects = await action(Store(given), retry=Retry(attempts=1)).handle(task())
     assert effects.failure is not None

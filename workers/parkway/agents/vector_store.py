@@ -111,6 +111,8 @@ class VectorStore(Resource):
         """Query the store, within the filter. Raises what the store raises, TypeError for what is no document."""
         store = await self._open().store()
         found = await store.query(text, embedding, max_results=max_results, where=self.filter)
+        if not isinstance(found, list | tuple):  # a generator may never end, and would have the event loop meanwhile
+            raise TypeError(f"{type(store).__name__}.query gave a {type(found).__name__}, not a list of Documents")
         for each in found:
             if not isinstance(each, Document):
                 raise TypeError(f"{type(store).__name__}.query gave a {type(each).__name__}, not Documents")

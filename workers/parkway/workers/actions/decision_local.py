@@ -60,8 +60,12 @@ class FunctionCall:
         if not isinstance(given, Mapping):
             message = f"function {self.label!r} gave a {type(given).__name__}, not a map of answers by question name"
             raise failed(ErrorType.OUTPUT_INVALID, message)
-        answers = {name: self._answer(name, ask.questions.get(name), value) for name, value in given.items()}
-        return checked(self.label, ask, Decided(answers, self.label))
+        try:
+            answers = {name: self._answer(name, ask.questions.get(name), value) for name, value in given.items()}
+            return checked(self.label, ask, Decided(answers, self.label))
+        except OverflowError:
+            message = f"function {self.label!r} answered with a number that is too large"
+            raise failed(ErrorType.OUTPUT_INVALID, message) from None
 
     async def _call(self, arguments: tuple[Any, ...]) -> Any:
         try:
