@@ -36,6 +36,24 @@ class Careless(Agent):
     assistant = ChatModel("openai:gpt-5-mini", max_retries=1)
     store = VectorStore(Broken, retry=Retry(attempts=2, backoff=0.01))
     table = DecisionTable([{"when": "amount > 1000", "large": True}])
+    converts = DecisionTable(
+        [
+            {"when": condition, "large": True}
+            for condition in (
+                "kind == 0 && int(text) > 1",
+                "kind == 1 && timestamp(text) > timestamp('2026-01-01T00:00:00Z')",
+                "kind == 2 && duration(text) > duration('1s')",
+                "kind == 3 && {'a': true}[text]",
+                "kind == 4 && text.matches(text + '[')",
+                "kind == 5 && double(text) > 1.0",
+                "kind == 6 && bool(text)",
+                "kind == 7 && uint(text) > 1u",
+                "kind == 8 && [1, 2][text] == 1",
+                "kind == 9 && {text: 1, text: 2}.size() == 1",
+                "kind == 10 && int(longer) > 1",
+            )
+        ]
+    )
     judge = DecisionModel.of(judge, questions={"spam": Noul("?")})
 
 
@@ -71,6 +89,8 @@ def events() -> list[dict[str, object]]:
         for name in attributes.keys() - {"model", "vector_store"}:  # names of resources are no content
             odd += [{"type": kind, "attributes": {**copy.deepcopy(attributes), name: value}} for value in ODD]
     odd += [{"type": "_decision_request_event", "attributes": {"model": "table", "state": state}} for state in ODD]
+    states = [{"kind": kind, "text": SECRET, "longer": f"{SECRET}{'9' * 5_000}"} for kind in range(11)]
+    odd += [{"type": "_decision_request_event", "attributes": {"model": "converts", "state": one}} for one in states]
     odd += [{"type": "_chat_request_event", "attributes": attributes} for attributes in ODD]
     odd += [{"type": SECRET, "attributes": {}, "specversion": "1.0", "id": "i", "source": "s", "data": SECRET}]
     return [{"id": f"e{number}", **one} for number, one in enumerate(odd)]

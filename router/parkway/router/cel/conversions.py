@@ -64,10 +64,10 @@ def to_uint(value: Any) -> UInt:
             return UInt(_in_range("uint", int(value), 0, UINT_MAX))
         case float():
             if value < 0:
-                raise CelError(f"{value!r} is outside uint")
+                raise CelError("a number is outside uint")
             return UInt(_truncate("uint", value, low=-1.0, high=float(UINT_MAX)))
         case str() if value.startswith("-"):
-            raise CelError(f"{value!r} is no uint")
+            raise CelError("a string is no uint")
         case str():
             return UInt(_in_range("uint", _read_integer("uint", value), 0, UINT_MAX))
         case _:
@@ -85,7 +85,7 @@ def as_double(value: Any) -> float:
         case str() if _DOUBLE.fullmatch(value.lower()):
             return float(value)
         case str():
-            raise CelError(f"{value!r} is no double")
+            raise CelError("a string is no double")
         case _:
             raise no_overload("double", value)
 
@@ -128,7 +128,7 @@ def to_bool(value: Any) -> bool:
         case str() if value in _BOOLEANS:
             return _BOOLEANS[value]
         case str():
-            raise CelError(f"{value!r} is no boolean")
+            raise CelError("a string is no boolean")
         case _:
             raise no_overload("bool", value)
 
@@ -167,19 +167,19 @@ def type_of(value: Any) -> CelType:
 
 def _in_range(name: str, value: int, low: int, high: int) -> int:
     if not low <= value <= high:
-        raise CelError(f"{value} is outside {name}")
+        raise CelError(f"a number is outside {name}")
     return value
 
 
 def _truncate(name: str, value: float, *, low: float, high: float) -> int:
     if math.isnan(value) or not low < value < high:
-        raise CelError(f"{value!r} is outside {name}")
+        raise CelError(f"a number is outside {name}")
     return math.trunc(value)
 
 
 def _read_integer(name: str, text: str) -> int:
     if not _INTEGER.fullmatch(text):
-        raise CelError(f"{text!r} is no {name}")
+        raise CelError(f"a string is no {name}")
     return int(text)
 
 

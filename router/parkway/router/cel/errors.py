@@ -48,7 +48,10 @@ class TriggerEvaluationError(ValueError):
 
 
 class CelError(Exception):
-    """CEL's error value, while an expression is evaluated. `&&`, `||` and `has` may absorb it."""
+    """CEL's error value, while an expression is evaluated. `&&`, `||` and `has` may absorb it.
+
+    Its text quotes no value of the event: it stands in logs, headers and failed responses. `explain` shows values.
+    """
 
 
 def shortened(text: str) -> str:

@@ -64,11 +64,11 @@ def read_timestamp(text: str) -> Timestamp:
     """RFC 3339, as in `2026-01-31T23:59:59.5+01:00`."""
     found = _TIMESTAMP.fullmatch(text)
     if found is None:
-        raise CelError(f"{text!r} is no RFC 3339 timestamp")
+        raise CelError("a string is no RFC 3339 timestamp")
     try:
         local = datetime.fromisoformat(f"{found['date']}T{found['time']}+00:00")
     except ValueError as error:
-        raise CelError(f"{text!r} is no RFC 3339 timestamp") from error
+        raise CelError("a string is no RFC 3339 timestamp") from error
     offset = timedelta(0) if found["sign"] is None else _offset(found)
     seconds = _whole_seconds(local) - int(offset.total_seconds())
     return checked_timestamp(seconds * _SECOND + int((found["fraction"] or "0").ljust(9, "0")))
@@ -77,7 +77,7 @@ def read_timestamp(text: str) -> Timestamp:
 def read_duration(text: str) -> Duration:
     """A sum of decimal numbers with the units h, m, s, ms, us, ns, as in `1h30m` or `-1.5s`."""
     if len(text) > _MAX_DURATION_CHARACTERS or not _DURATION.fullmatch(text):
-        raise CelError(f"{text[:_MAX_DURATION_CHARACTERS]!r} is no duration such as '1h30m' or '-1.5s'")
+        raise CelError("a string is no duration such as '1h30m' or '-1.5s'")
     total = 0
     for whole, fraction, unit in _DURATION_PART.findall(text):
         if int(whole or "0") > INT_MAX:
@@ -161,7 +161,7 @@ def _zone(name: str) -> tzinfo:
     try:
         return ZoneInfo(name)
     except (OSError, ValueError, KeyError) as error:
-        raise CelError(f"{name!r} is no time zone") from error
+        raise CelError("a string is no time zone") from error
 
 
 def _offset(found: re.Match[str]) -> timedelta:

@@ -216,7 +216,7 @@ def item(container: Any, index: Any) -> Any:
             raise CelError(f"a map has no keys of type {type_name(index)}")
         key = map_key(index)
         if key not in container:
-            raise CelError(f"no such key {index!r}")
+            raise CelError("no such key")
         return normalise(container[key])
     raise CelError(f"{type_name(container)} has no index")
 
@@ -238,9 +238,9 @@ def _list_item(container: list[Any], index: Any) -> Any:
     if isinstance(index, float) and index.is_integer():
         index = int(index)
     if isinstance(index, bool) or not isinstance(index, int):
-        raise CelError(f"a list has no index of type {type_name(index)} ({index!r})")
+        raise CelError(f"a list has no index of type {type_name(index)}")
     if not 0 <= index < len(container):
-        raise CelError(f"index {index} is out of range of a list of {len(container)}")
+        raise CelError(f"an index is out of range of a list of {len(container)}")
     return container[index]
 
 
@@ -259,7 +259,7 @@ def new_map(entries: list[tuple[Any, Any]]) -> dict[Any, Any]:
         if not isinstance(normal, bool | int | str):
             raise CelError(f"a map key cannot be {type_name(normal)}")
         if map_key(normal) in result:
-            raise CelError(f"the map key {normal!r} stands twice")
+            raise CelError("a map key stands twice")
         result[map_key(normal)] = value
     return result
 
