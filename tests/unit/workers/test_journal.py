@@ -81,6 +81,17 @@ def test_the_agent_says_what_may_stand_there() -> None:
     assert (record.content_kept, record.content) == ("redacted", {"kind": "model_call", "length": 6})
 
 
+class Exiting(Agent):
+    def redact(self, kind: str, content: Any) -> Any:
+        raise SystemExit(3)
+
+
+def test_a_redaction_that_exits_ends_no_worker() -> None:
+    """The records of a sweep are made outside of any handler."""
+    record = written(journal(Exiting(), journal_content="redacted"), Effects(journal=[entry()]))
+    assert (record.content_kept, record.content) == ("none", {"left_out": "redact failed"})
+
+
 def test_a_redaction_that_raises_keeps_nothing() -> None:
     record = written(journal(Discreet(), journal_content="redacted"), Effects(journal=[entry(content="bug")]))
     assert (record.content_kept, record.content) == ("none", {"left_out": "redact failed"})

@@ -96,7 +96,7 @@ class Journal:
             size = len(jsonio.dumps(content))
         except EventError as error:
             return "none", {"left_out": str(error)}
-        except Exception as error:  # the user's code; its text may quote what it was to take out
+        except (Exception, SystemExit) as error:  # the user's code; its text may quote what it was to take out
             self._log.warning("redact_failed", kind=entry.kind, error_type=type(error).__name__)
             return "none", {"left_out": "redact failed"}
         if size > MAX_CONTENT_BYTES:
