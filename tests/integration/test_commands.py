@@ -44,7 +44,7 @@ def test_topics_are_set_as_the_design_says(install: Callable[..., Installation])
     here = install("agents:Chats")
     names = set(here.admin.list_topics(timeout=10).topics)
     topics = here.topics
-    wanted = {topics.requests, topics.events, topics.outputs, topics.dlq, topics.parked, topics.plans}
+    wanted = {topics.requests, topics.events, topics.outputs, topics.dlq, topics.parked, topics.plans, topics.journal}
     wanted |= {topics.resume("chat"), topics.resume("tool")}
     wanted |= {topics.action(action.name) for action in here.plan.actions}
     assert {name for name in names if name.startswith(f"{here.settings.namespace}.")} == wanted
