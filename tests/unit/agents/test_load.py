@@ -94,6 +94,11 @@ def test_no_such_attribute(folder):
     assert message_of("load_support:xyz").endswith("has no 'xyz'; its agents: Support, ready")
 
 
+def test_agents_that_a_module_only_imports_are_not_offered(folder):
+    write(folder, "load_support.py", f"from parkway.agents import *\n{SUPPORT}")
+    assert message_of("load_support:xyz").endswith("has no 'xyz'; its agents: Support, ready")
+
+
 @pytest.mark.parametrize(
     ("name", "kind"), [("Other", "the class Other"), ("build", "a function"), ("Agent", "the class Agent")]
 )

@@ -55,7 +55,14 @@ def _check_instantiable(source: str, name: str, agent: type[Agent] | Agent) -> N
 
 
 def _agents_in(module: ModuleType) -> list[str]:
-    return [name for name, value in vars(module).items() if _is_agent(value)]
+    """Its own: what it only imports (`import *`) is not meant, unless there is nothing else."""
+    found = {name: value for name, value in vars(module).items() if _is_agent(value)}
+    own = [name for name, value in found.items() if _home(value) == module.__name__]
+    return own or list(found)
+
+
+def _home(agent: type[Agent] | Agent) -> str:
+    return (agent if isinstance(agent, type) else type(agent)).__module__
 
 
 def _is_agent(value: object) -> TypeGuard[type[Agent] | Agent]:
