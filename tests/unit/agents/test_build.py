@@ -159,6 +159,10 @@ def test_when_is_a_condition():
 def test_a_trigger_that_never_fits_the_handler():
     message = refused("ticket", first=ChatResponseEvent)
     assert message.endswith("fires for 'ticket', and the handler takes ChatResponseEvent; annotate it with Event")
+    near = refused("chat_respons", first=ChatResponseEvent)
+    assert near.endswith(
+        "the handler takes ChatResponseEvent (did you mean _chat_response_event?); or annotate it with Event"
+    )
     assert triggers_of("_chat_response_event", first=ChatResponseEvent)
     assert triggers_of("amount > 1", first=ChatRequestEvent)
 

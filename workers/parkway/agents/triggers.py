@@ -112,11 +112,9 @@ def _check_fits_handler(spec: ActionSpec, entry: str, event_types: frozenset[str
     wanted = binding.event_class
     for event_type in sorted(event_types or ()):
         if wanted is not None and event_type != wanted.EVENT_TYPE:
-            raise _error(
-                spec,
-                entry,
-                f"fires for {event_type!r}, and the handler takes {wanted.__name__}; annotate it with Event",
-            )
+            meant = did_you_mean(event_type, [wanted.EVENT_TYPE])
+            way_out = f"{meant}; or annotate it with Event" if meant else "; annotate it with Event"
+            raise _error(spec, entry, f"fires for {event_type!r}, and the handler takes {wanted.__name__}{way_out}")
 
 
 def _known_names(binding: Binding) -> frozenset[str]:
