@@ -346,6 +346,14 @@ async def test_the_dead_letter_says_where_and_only_with_content_what():
     assert "in inner" in failure.traceback
 
 
+async def test_the_place_of_an_error_within_parkway_is_the_line_that_called_it():
+    async def handle(self, event, ctx):
+        ChatMessage.user(3)
+
+    failure = (await run(handle)).failure
+    assert re.fullmatch(r"ValidationError at .*test_user\.py:\d+", failure.plain)
+
+
 # Time
 
 

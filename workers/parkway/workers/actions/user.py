@@ -28,6 +28,7 @@ from parkway.workers.times import now
 _log = get_logger("worker")
 
 _TRACEBACK_CHARACTERS: Final = 4_000
+_OURS: Final = frozenset({"parkway", "pydantic"})  # packages in whose lines nobody looks for a mistake of the agent
 _LAST_TIME: Final = datetime(9999, 1, 1, tzinfo=UTC).timestamp()
 
 
@@ -211,5 +212,11 @@ def _kind(error: BaseException) -> str:
 
 
 def _place(error: BaseException) -> str:
-    frames = traceback.extract_tb(error.__traceback__)
-    return f"{frames[-1].filename}:{frames[-1].lineno}" if frames else "?"
+    """The innermost line that the author may know: a wrong call of ours raises in ours, and is wrong in theirs."""
+    frames = [
+        (frame.f_globals.get("__name__", ""), frame, line) for frame, line in traceback.walk_tb(error.__traceback__)
+    ]
+    theirs = [each for each in frames if each[0].partition(".")[0] not in _OURS]
+    for _, frame, line in reversed(theirs or frames):
+        return f"{frame.f_code.co_filename}:{line}"
+    return "?"
