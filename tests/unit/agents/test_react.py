@@ -76,8 +76,8 @@ def test_its_plan_has_two_actions_and_the_built_in_ones(monkeypatch: pytest.Monk
 
 
 def test_two_agents_share_nothing() -> None:
-    one, other = ReActAgent(model="a:b", tools=[add]), ReActAgent(model="c:d")
-    assert [definition_of(each).chat_models["assistant"].model for each in (one, other)] == ["a:b", "c:d"]
+    one, other = ReActAgent(model="openai:b", tools=[add]), ReActAgent(model="openai:d")
+    assert [definition_of(each).chat_models["assistant"].model for each in (one, other)] == ["openai:b", "openai:d"]
     assert list(definition_of(one).tools) == ["add"]
     assert definition_of(other).tools == {}
     assert isinstance(one, ReActAgent)
@@ -123,9 +123,9 @@ async def test_a_chat_model_says_everything_else() -> None:
     assert isinstance(output, OutputEvent)
     assert output.output == {"result": 3}
     with pytest.raises(AgentError, match="go into the ChatModel"):
-        ReActAgent(model=ChatModel("a:b"), tools=[add])
+        ReActAgent(model=ChatModel("openai:b"), tools=[add])
     with pytest.raises(AgentError, match="a Prompt itself, not its name"):
-        ReActAgent(model=ChatModel("a:b", prompt="triage"))
+        ReActAgent(model=ChatModel("openai:b", prompt="triage"))
 
 
 async def test_a_failed_chat_is_a_failure_and_no_output() -> None:
@@ -147,6 +147,6 @@ def test_an_own_class_has_the_model_as_its_attribute() -> None:
         def redact(self, kind: str, content: Any) -> Any:
             return None
 
-    agent = Mine(model="a:b")
+    agent = Mine(model="openai:b")
     assert isinstance(agent, Mine)
-    assert definition_of(agent).chat_models["assistant"].model == "a:b"
+    assert definition_of(agent).chat_models["assistant"].model == "openai:b"

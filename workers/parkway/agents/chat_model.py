@@ -1,14 +1,15 @@
 """`ChatModel`: the resource that answers chat requests, with its tools and its patience."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Generic, TypeAlias
+from typing import Any, Final, Generic, TypeAlias, get_args
 
-from pydantic_ai.models import Model
+from pydantic_ai.models import KnownModelName, Model
+from pydantic_ai.providers import infer_provider_class
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.usage import UsageLimits
 from typing_extensions import TypeVar  # its `default` is in typing from Python 3.13 on
 
-from parkway.agents.errors import AgentError
+from parkway.agents.errors import AgentError, did_you_mean
 from parkway.agents.mcp_server import MCPServer
 from parkway.agents.output_type import OutputType
 from parkway.agents.prompt import Prompt
@@ -127,11 +128,29 @@ class ChatModel(Resource, Generic[Output]):
             _check_limits(self.usage_limits)
 
 
+_PROVIDERS: Final = frozenset(name.partition(":")[0] for name in get_args(KnownModelName.__value__))
+
+
+def _check_provider(source: str, provider: str) -> None:
+    """Those of known models are taken at their word: to ask for their class imports their client."""
+    if provider in _PROVIDERS:
+        return
+    try:
+        infer_provider_class(provider.removeprefix("gateway/"))
+    except ValueError:
+        hint = did_you_mean(provider, _PROVIDERS) or "; see https://pydantic.dev/docs/ai/models/overview"
+        raise AgentError(f"ChatModel({source!r}): no provider is called {provider!r}{hint}") from None
+    except ImportError:
+        return  # it is known, and its client is needed in workers only
+
+
 def _check_source(source: object) -> None:
     if isinstance(source, str):
         provider, _, name = source.partition(":")
         if source != "test" and not (provider and name):
             raise AgentError(f"ChatModel({source!r}): a model name is 'provider:model', such as 'openai:gpt-5-mini'")
+        if source != "test":
+            _check_provider(source, provider)
     elif not isinstance(source, Model) and (isinstance(source, type) or not callable(source)):
         raise AgentError(
             f"ChatModel({source!r}): a model name, a pydantic-ai model, or a function without parameters that makes one"
