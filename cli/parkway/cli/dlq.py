@@ -173,6 +173,6 @@ def _say_counts(counts: Counter[str], limit: int, *, as_json: bool) -> None:
         return
     more = f" ({counts.total() - limit:,} more than --limit shows)" if counts.total() > limit else ""
     by_reason = ", ".join(f"{reason} {count:,}" for reason, count in counts.most_common())
-    typer.echo(f"{counts.total():,} dead letters{more}: {by_reason}", err=True)
+    typer.echo(f"{counts.total():,} dead letter{'' if counts.total() == 1 else 's'}{more}: {by_reason}", err=True)
     if not as_json:
         typer.echo("look at one: `parkway dlq show PLACE`; put them back: `parkway dlq replay --dry-run`", err=True)
