@@ -15,7 +15,7 @@ from parkway.runtime.records import incoming
 from parkway.runtime.settings import Settings
 from parkway.schemas import headers, jsonio
 from parkway.schemas.errors import DlqReason
-from parkway.schemas.event_types import EventType
+from parkway.schemas.event_types import REQUEST_TYPES, EventType
 from parkway.schemas.format_error import FormatError
 from parkway.schemas.parked import ParkedError, split_parked_key
 from parkway.schemas.topics import Topics
@@ -141,7 +141,9 @@ def _file(found: Found, one: Sighting, topics: Topics, wanted: str) -> None:
     if one.topic == topics.dlq:
         if one.event_id == wanted and one.text(headers.ERROR_TYPE) != DlqReason.REPLAYED:
             found.dead.append(one)
-    elif one.topic.startswith(topics.action("")):
+    elif one.topic.startswith(topics.action("")) or (
+        one.topic.startswith(topics.resume("")) and one.type in REQUEST_TYPES
+    ):
         if one.event_id == wanted:
             found.handled.append(one)
         elif on_behalf:

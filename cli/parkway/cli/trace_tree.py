@@ -100,7 +100,7 @@ class _Builder:
         """A node for each event, and for each action that has an event."""
         topics = self._topics
         action = action_of(topics, one.topic)
-        if one.topic == topics.dlq or one.topic.startswith(topics.resume("")):
+        if one.topic == topics.dlq or self._continues(one):
             return
         if action is not None:
             state = self._standing(one)
@@ -128,7 +128,7 @@ class _Builder:
 
     def _alias(self, one: Sighting) -> None:
         """What a continuation does belongs to the action that had parked its request."""
-        if not one.topic.startswith(self._topics.resume("")):
+        if not self._continues(one):
             return
         action = action_of(self._topics, one.topic) or ""
         state = self._standing(one)
@@ -146,7 +146,7 @@ class _Builder:
             self._dead(one)
             return
         action = action_of(topics, one.topic)
-        if one.topic.startswith(topics.resume("")):
+        if self._continues(one):
             return
         if action is not None:
             node = self._handled[one.event_id, action]
@@ -157,8 +157,15 @@ class _Builder:
         node = self._events[one.event_id] if one.place != self._root.place else self._root
         if node is self._root:
             return
-        above = self._handled.get((one.upstream or "", one.sender or "")) or self._events.get(one.upstream or "")
+        sender = one.sender or ""
+        above = self._handled.get((one.upstream or "", sender)) or self._events.get(one.upstream or "")
+        # What a person's answer ended: that answer came from outside and has a run of its own.
+        above = above or self._handled.get((one.request_id or "", sender))
         self._under(above or self._root, node)
+
+    def _continues(self, one: Sighting) -> bool:
+        """Of a request that is parked. (Requests come by a resume topic, too: those of tools that may be approved.)"""
+        return one.topic.startswith(self._topics.resume("")) and one.type not in REQUEST_TYPES
 
     def _dead(self, one: Sighting) -> None:
         self._open.discard(one.event_id)

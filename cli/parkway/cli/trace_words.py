@@ -67,7 +67,13 @@ def _calls(calls: Any, *, content: bool) -> str:
     if not isinstance(calls, list):
         return ""
     functions = [call.get("function") or {} for call in calls if isinstance(call, dict)]
-    return ", ".join(f"{one.get('name')}({short(one.get('arguments')) if content else ''})" for one in functions)
+    return ", ".join(f"{one.get('name')}({_arguments(one.get('arguments'), content=content)})" for one in functions)
+
+
+def _arguments(given: Any, *, content: bool) -> str:
+    if content:
+        return short(given)
+    return "…" if given else ""
 
 
 def _outcomes(given: dict[str, Any] | Any) -> str:
