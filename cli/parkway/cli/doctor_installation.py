@@ -33,7 +33,13 @@ def current_plan(settings: Settings, admin: AdminClient) -> tuple[Plan | None, l
         return None, [warning("plan", str(error), "routers that have their plan from a file (--plan) need none")]
     current = plan_in_force(found)
     if current is None or current.plan is None:
-        return None, [warning("plan", f"no plan in {settings.topics.plans}", "`parkway plan apply plan.json`")]
+        return None, [
+            warning(
+                "plan",
+                f"no plan in {settings.topics.plans}",
+                "`parkway plan apply plan.json`; `parkway dev` has a file: `doctor --plan plan.json` looks at it",
+            )
+        ]
     newer = [one for one in found if one.offset > current.offset]
     said = [
         wrong("plan", f"offset {one.offset} of {settings.topics.plans}: {one.problem or 'its triggers do not load'}",
