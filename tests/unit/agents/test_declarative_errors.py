@@ -232,7 +232,11 @@ def test_triggers(trigger: str, message: str) -> None:
         ),
         ("mcp_servers", "name: m, command: uvx, args: -v", "mcp_servers[m].args: a valid list is needed, got '-v'"),
         ("model_routers", "name: r, default: big", "model_routers[r]: nothing in chat_model_setups is called 'big'"),
-        ("vector_stores", "name: v, clazz: chroma", "vector_stores[v].clazz: 'chroma': write module:name"),
+        (
+            "vector_stores",
+            "name: v, clazz: chroma",
+            "vector_stores[v]: clazz 'chroma': no vector store is called so; there are: sqlite_vec",
+        ),
         ("vector_stores", "name: v, clazz: sqlite_vec, path: x.db", "vector_stores[v]: VectorStore(SqliteVec("),
         ("vector_stores", "name: v, clazz: pgvector, table: t, dsn: 'postgresql://u:hunter2@h'", "dsn: ${NAME}"),
         ("vector_stores", "name: v, clazz: qdrant, collection: c, api_key: hunter2", "api_key: ${NAME}"),
@@ -332,3 +336,15 @@ def test_a_file_that_is_not_there_and_a_name_that_is_not_in_it(folder: Path) -> 
 def test_the_handler_may_be_async() -> None:
     Path("agent.yaml").write_text(ACTION.format(function="yaml_parts:slow", trigger="ticket", more="external: true"))
     assert "ticket" in build_plan(load_agent("agent.yaml"), "agent.yaml").accepts
+
+
+@pytest.mark.parametrize(
+    ("clazz", "message"),
+    [
+        ("sqlitevec", "clazz 'sqlitevec': no vector store is called so (did you mean sqlite_vec?); one of your own is"),
+    ],
+)
+def test_a_vector_store_of_no_kind_is_not_taken_for_one_of_your_own(clazz: str, message: str) -> None:
+    found = resource("vector_stores", f"name: manual, clazz: {clazz}, path: manual.db, embedder: hashing")
+    assert found.startswith("agent.yaml:4: agents[support].vector_stores[manual]: ")
+    assert message in found

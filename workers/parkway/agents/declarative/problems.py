@@ -8,6 +8,7 @@ from pydantic_core import ErrorDetails
 
 from parkway.agents.declarative.document import Document, Place
 from parkway.agents.declarative.spec_base import UNKNOWN_MEMBER
+from parkway.agents.errors import did_you_mean
 from parkway.schemas.json_form import short
 
 _SHOWN = 10
@@ -36,6 +37,11 @@ def _reason(error: ErrorDetails) -> str:
         return f"member {str(error['loc'][-1])!r} is missing"
     if error["type"] == "value_error":
         return error["msg"].removeprefix("Value error, ")
+    if error["type"] == "union_tag_invalid":  # of vector stores, the only ones whose members hang on `clazz`
+        tag = str(error["ctx"]["tag"])
+        known = [name for name in error["ctx"]["expected_tags"].replace("'", "").split(", ") if name != "own"]
+        hint = did_you_mean(tag, known) or f"; there are: {', '.join(known)}"
+        return f"clazz {tag!r}: no vector store is called so{hint}; one of your own is module:Class"
     if error["type"] == "string_type" and isinstance(error["input"], bool | int | float):
         return f"a text is needed, got {short(error['input'])}: put it in quotes"
     if error["type"] == "model_type":

@@ -190,7 +190,7 @@ class OwnStoreSpec(VectorStoreBase):
 
 def _store_kind(value: Any) -> str:
     clazz = value.get("clazz") if isinstance(value, dict) else getattr(value, "clazz", None)
-    return clazz if clazz in ("sqlite_vec", "pgvector", "qdrant") else "own"
+    return "own" if not isinstance(clazz, str) or ":" in clazz else clazz
 
 
 VectorStoreSpec = Annotated[
