@@ -180,7 +180,7 @@ class _Session:
         router = ["router", "--plan", str(self._plan_file)]
         return [
             Child("router", router, self._settings, first, say),
-            Child("worker", ["worker", self._agent], self._settings, second, say),
+            Child("worker", ["worker", self._agent, "--beside-router"], self._settings, second, say),
         ]
 
     def _supervise(self, feed: Feed) -> int | None:

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from parkway.agents.agent import definition_of
 from parkway.agents.build import build_plan
 from parkway.agents.load import load_agent
 from parkway.cli.options import (
@@ -52,6 +53,7 @@ def run(
     log_format: LogFormat = None,
     log_level: LogLevel = None,
     http_port: HttpPort = None,
+    beside_router: Annotated[bool, typer.Option("--beside-router", hidden=True)] = False,
 ) -> None:
     """Run the agent's actions: one consumer each, in one process.
 
@@ -78,12 +80,15 @@ def run(
     loaded = load_agent(agent)
     plan = build_plan(loaded, agent)
     names = action or []
-    chosen_actions(plan, names)
+    if any(one.name == "chat" for one in chosen_actions(plan, names)):
+        for model in definition_of(loaded).chat_models.values():
+            model.check()
     admin = admin_client(settings, f"{settings.namespace}.worker")
     way_out = f"parkway plan build {agent} > plan.json && parkway topics apply --plan plan.json"
     partitions = check_topics(admin, settings.bootstrap_servers, settings.topics, plan, way_out)
     check_sinks(admin, settings.bootstrap_servers, settings.topics, plan)
-    _compare_with_routers(settings, plan, partitions)
+    if not beside_router:  # `parkway dev` starts one with this plan, after that of the last time
+        _compare_with_routers(settings, plan, partitions)
     with take_instance(settings.namespace, "worker", settings.instance) as held:
         health = start_telemetry(settings, tracing.WORKER, held.name, plan)
         trace_models(capture_content=settings.capture_content)

@@ -53,3 +53,11 @@ def test_a_model_or_a_function_that_makes_one():
 def test_what_cannot_be_meant_is_refused(arguments, message):
     with pytest.raises(AgentError, match=message):
         ChatModel(**arguments)
+
+
+def test_the_client_of_a_provider_that_is_missing_is_said_with_its_extra(monkeypatch):
+    model = ChatModel("test", fallbacks=["anthropic:claude-haiku-4-5"])
+    model.check()
+    monkeypatch.setattr("parkway.agents.chat_model.find_spec", lambda name: None)
+    with pytest.raises(AgentError, match=r"needs anthropic: pip install 'parkway\[anthropic\]'"):
+        model.check()

@@ -1,6 +1,7 @@
 """`ChatModel`: the resource that answers chat requests, with its tools and its patience."""
 
 from collections.abc import Callable, Mapping, Sequence
+from importlib.util import find_spec
 from typing import Any, Final, Generic, TypeAlias, get_args
 
 from pydantic_ai.models import KnownModelName, Model
@@ -21,6 +22,14 @@ ModelSource: TypeAlias = str | Model | Callable[[], Model]
 """A pydantic-ai model name such as `openai:gpt-5-mini`, a model, or a function that makes one."""
 
 Output = TypeVar("Output", default=Any)
+
+_CLIENTS: Final = {
+    "openai": "openai",
+    "openai-chat": "openai",
+    "openai-responses": "openai",
+    "anthropic": "anthropic",
+}
+"""The packages of providers that have an extra of that name."""
 
 _UNSUPPORTED_LIMITS = ("cost_limit", "count_tokens_before_request")
 
@@ -106,6 +115,13 @@ class ChatModel(Resource, Generic[Output]):
         text = event.response.content
         output: Any = self.output_type.read(text) if self.output_type is not None else text
         return output  # type: ignore[no-any-return]  # the type that output_type was made of
+
+    def check(self) -> None:
+        """Raise AgentError, which names the extra, when the client of a provider is not installed."""
+        for source in self.sources:
+            client = _CLIENTS.get(source.partition(":")[0]) if isinstance(source, str) else None
+            if client is not None and find_spec(client) is None:
+                raise AgentError(f"ChatModel({source!r}) needs {client}: pip install 'parkway[{client}]'")
 
     def _check(self) -> None:
         for source in self.sources:
