@@ -19,7 +19,7 @@ class Topics:
 
     def __post_init__(self) -> None:
         if not _NAMESPACE.fullmatch(self.namespace):
-            raise ValueError(f"namespace {self.namespace!r}: use 1 to 64 lower-case letters, digits, dots and dashes")
+            raise ValueError(f"namespace {self.namespace!r}: 1 to 64 lower-case letters, digits, dots and dashes")
 
     @property
     def requests(self) -> str:
