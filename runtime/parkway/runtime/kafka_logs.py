@@ -12,6 +12,7 @@ LOGGER: Final = "librdkafka"
 WARNING: Final = "4"  # librdkafka's log_level: syslog's number for warnings
 _PAUSE: Final = 60.0
 _MOST_KINDS: Final = 1_000
+_LOADING: Final = "Coordinator load in progress: retrying"  # of every broker's first seconds; what lasts is raised
 
 
 class _OncePerMinute(logging.Filter):
@@ -26,6 +27,8 @@ class _OncePerMinute(logging.Filter):
         if record.levelno < logging.WARNING or not isinstance(arguments, tuple) or len(arguments) != 3:
             return True  # asked for, by `debug`
         facility, client, text = arguments
+        if str(text).endswith(_LOADING):
+            return False
         kind = (record.levelno, str(facility), str(client))
         now = time.monotonic()
         passed, left_out = self._kinds.get(kind, (0.0, 0))
