@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
+from unittest.mock import patch
 
 from confluent_kafka import (
     ConsumerGroupTopicPartitions,
@@ -138,7 +139,7 @@ class Installation:
         )
 
     def command(self, *arguments: str, answer: str = "", **environment: str) -> Said:
-        """`parkway ...`, in this process: another one takes seconds to start.
+        """`parkway ...`, in this process: another one takes seconds to start. With `answer` as at a terminal.
 
         Not for `router`, `worker` and `dev`: what they set for the whole process (logs) would stay.
         """
@@ -146,7 +147,8 @@ class Installation:
             "PARKWAY_BOOTSTRAP_SERVERS": self.settings.bootstrap_servers,
             "PARKWAY_NAMESPACE": self.settings.namespace,
         }
-        result = CliRunner().invoke(app, list(arguments), input=answer, env={**settings, **environment})
+        with patch("parkway.cli.ask.at_a_terminal", return_value=bool(answer)):
+            result = CliRunner().invoke(app, list(arguments), input=answer, env={**settings, **environment})
         if isinstance(result.exception, ParkwayError):
             return Said(2, result.stdout, str(result.exception))
         if result.exception is not None and not isinstance(result.exception, SystemExit):

@@ -11,6 +11,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from parkway.cli.ask import confirm
 from parkway.cli.dlq_options import (
     Actions,
     AsJson,
@@ -84,7 +85,7 @@ def replay(
     if dry_run or wanted.count == 0:
         return
     if not yes:
-        typer.confirm(f"Put {wanted.count:,} records back?", abort=True)
+        confirm(f"Put {wanted.count:,} records back?")
     stop = _Stop()
     with stop.at_ctrl_c(), _progress(wanted.count + wanted.stayed.total()) as advance:
         run = Replay(settings, topic, targets, progress=advance, stopping=stop)

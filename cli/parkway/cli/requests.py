@@ -9,6 +9,7 @@ import typer
 from confluent_kafka import KafkaError, Message, TopicPartition
 from confluent_kafka.admin import AdminClient
 
+from parkway.cli.ask import confirm
 from parkway.cli.durations import parse_duration
 from parkway.cli.options import Bootstrap, KafkaSettings, Namespace, make_settings
 from parkway.cli.parked import describe
@@ -91,7 +92,7 @@ def cancel(
     kept = parse_duration(remember, "--remember") if remember is not None else settings.request_deadline
     target = _find(admin, settings, request_id, action, partition)
     if not yes:
-        typer.confirm(_question(request_id, action, target), abort=True)
+        confirm(_question(request_id, action, target))
     waiter = _Waiter(admin, settings, request_id, target.record) if seconds is not None else None
     try:
         _send(settings, CancelRequestEvent(request_id=request_id, action=action, reason=reason), target, kept)

@@ -13,6 +13,7 @@ import typer
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient, NewPartitions, TopicMetadata
 
+from parkway.cli.ask import confirm
 from parkway.cli.lag_numbers import LagReader
 from parkway.cli.options import Bootstrap, KafkaSettings, Namespace, make_settings
 from parkway.cli.parked_topic import answered, ends_of
@@ -64,7 +65,7 @@ def grow(
         )
     if not yes:
         _explain(settings, admin, steps, partitions)
-        typer.confirm(f"Grow {len(steps)} topics to {partitions} partitions?", abort=True)
+        confirm(f"Grow {len(steps)} topics to {partitions} partitions?")
     for name in steps:
         _grow(settings, admin, name, partitions)
         if not as_json:
