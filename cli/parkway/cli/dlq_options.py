@@ -8,6 +8,7 @@ import typer
 from parkway.cli.dlq_topic import Filters, milliseconds_ago
 from parkway.cli.durations import parse_duration
 from parkway.runtime.settings import Settings
+from parkway.schemas.decimals import decimal
 from parkway.schemas.errors import DlqReason, ParkwayError
 
 Reasons = Annotated[
@@ -58,10 +59,10 @@ def make_filters(
 
 def parse_place(text: str, settings: Settings) -> tuple[int, int]:
     topic, _, rest = text.rpartition("/")[0].rpartition("/")
-    partition, offset = rest, text.rpartition("/")[2]
-    if not (partition.isdigit() and offset.isdigit()) or topic not in ("", settings.topics.dlq):
+    partition, offset = decimal(rest), decimal(text.rpartition("/")[2])
+    if partition is None or offset is None or topic not in ("", settings.topics.dlq):
         raise DlqError(f"{text!r}: write {settings.topics.dlq}/PARTITION/OFFSET, as `parkway dlq list` prints it")
-    return int(partition), int(offset)
+    return partition, offset
 
 
 def _hint(name: str, known: list[str]) -> str:

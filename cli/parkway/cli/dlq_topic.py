@@ -20,6 +20,7 @@ from parkway.runtime.log_reader import Place, read_up_to
 from parkway.runtime.records import incoming
 from parkway.runtime.settings import Settings
 from parkway.schemas import headers, jsonio
+from parkway.schemas.decimals import decimal
 from parkway.schemas.errors import DlqReason
 from parkway.schemas.headers import Headers
 from parkway.schemas.replayed import ReplayMarker
@@ -45,9 +46,10 @@ class Origin:
         """Read `topic/partition/offset`; None when it is none."""
         topic, _, place = text.partition("/")
         partition, _, offset = place.partition("/")
-        if topic and partition.isdigit() and offset.removeprefix("-").isdigit():
-            return cls(topic, int(partition), int(offset))
-        return None
+        number, at = decimal(partition), decimal(offset.removeprefix("-"))
+        if not topic or number is None or at is None:
+            return None
+        return cls(topic, number, -at if offset.startswith("-") else at)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from confluent_kafka import Message
 
 from parkway.runtime.records import incoming
 from parkway.schemas import headers
+from parkway.schemas.decimals import decimal
 from parkway.schemas.topics import Topics
 
 Root = tuple[int, int]  # partition and offset in `requests`
@@ -74,6 +75,7 @@ def _root(given: dict[str, bytes], topics: Topics) -> Root | None:
 
 
 def _place(parts: list[str]) -> Root | None:
-    if len(parts) == 2 and all(part.isdigit() and len(part) < 20 for part in parts):
-        return int(parts[0]), int(parts[1])
-    return None
+    numbers = [decimal(part) for part in parts]
+    if len(numbers) != 2 or numbers[0] is None or numbers[1] is None:
+        return None
+    return numbers[0], numbers[1]
