@@ -95,3 +95,29 @@ def test_a_run_may_begin_in_a_topic_of_somebody_elses(install: Callable[..., Ins
         assert child(child(root, "step"), "_output_event")["bytes"] > 0
     shown = json.loads(here.command("request", "show", root_id, "--json").out)
     assert shown["state"] == "handled"
+
+
+def test_a_stranger_joins_no_run_and_breaks_no_trace(install: Callable[..., Installation]) -> None:
+    here = install("agents:Chats")
+    here.router()
+    here.emit(event("question", "mine", rounds=1, number=1), partition=0)
+    here.flush()
+    (mine,) = here.wait_read(here.topics.requests, 1)
+    forged = {"parkway-root": f"{mine.topic}:0:{mine.offset}:1", "parkway-root-id": "mine"}
+    evil = "\x1b[2J\x1b]0;pwned\x07\nover after 1 ms"
+    here.emit(event("question", "theirs", rounds=1, number=2), partition=0, headers=forged)
+    here.emit(event("question", "odd", rounds=1), partition=0, headers={"parkway-root": "x:0:0:²"})
+    here.emit(event("_chat_request_event", "shapeless", model=evil, messages="abc"), partition=0)
+    here.emit(event(evil, "dead"), partition=0, headers=forged)
+    here.flush()
+    here.wait_read(here.topics.dlq, 1)
+
+    assert "theirs" not in here.command("trace", "mine", "--content", "--partition", "0").out
+    assert here.command("trace", "theirs", "--json").out.count(mine.topic) == 1
+    assert here.command("trace", "odd").out.startswith("odd  question")
+    for wanted in ("shapeless", "dead"):
+        said = here.command("trace", wanted, "--content")
+        assert said.code == 0
+        assert said.out.splitlines()[0].startswith(wanted)
+        assert said.out.replace("\n", "").isprintable()
+    assert here.command("request", "show", "dead").out.replace("\n", "").isprintable()

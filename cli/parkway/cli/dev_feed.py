@@ -89,7 +89,7 @@ class Feed:
                 return
             yield _call(record)
             return
-        happening = _of(sighting(message, self._codec), self._settings.topics)
+        happening = _of(sighting(message, self._codec, self._settings.topics), self._settings.topics)
         if happening is not None:
             yield happening
 

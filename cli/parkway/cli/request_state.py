@@ -247,7 +247,8 @@ def _waits(message: ParkedMessage, place: str, found: Found, groups: Groups, top
 
 def _calls(child: Sighting) -> str:
     calls = child.attributes.get("tool_calls")
-    names = [str(call.get("function", {}).get("name")) for call in calls if isinstance(call, dict)] if calls else []
+    functions = [call.get("function") for call in calls if isinstance(call, dict)] if isinstance(calls, list) else []
+    names = [str(one.get("name")) for one in functions if isinstance(one, dict)]
     return f"tool {', '.join(names)}" if names else child.type
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from confluent_kafka import Message
 from confluent_kafka.admin import AdminClient
@@ -27,6 +27,15 @@ RESPONSES = frozenset(
         EventType.ContextRetrievalResponseEvent,
         EventType.DecisionResponseEvent,
     }
+)
+
+# What the router writes anew on a record that came from outside, and on one in the DLQ.
+_LINEAGE: Final = frozenset(
+    {headers.EXTERNAL, headers.ROOT, headers.ROOT_ID, headers.PARENT, headers.HOPS}
+    | {headers.ORIGIN, headers.ATTEMPT, headers.ERROR_TYPE, headers.ERROR_MESSAGE, headers.ERROR_TRACEBACK}
+)
+_DEAD: Final = frozenset(
+    {headers.ORIGIN, headers.ATTEMPT, headers.ERROR_TYPE, headers.ERROR_MESSAGE, headers.ERROR_TRACEBACK}
 )
 
 
@@ -93,7 +102,7 @@ def look_for(
     for message in scan(settings, admin, places, since, f"looking for {wanted}"):
         if not _has(message, needle):
             continue
-        _file(found, sighting(message, codec), topics, wanted)
+        _file(found, sighting(message, codec, topics), topics, wanted)
     return found
 
 
@@ -110,10 +119,30 @@ def _has(message: Message, needle: bytes) -> bool:
     return False
 
 
-def sighting(message: Message, codec: EventCodec) -> Sighting:
+def ours(given: Mapping[str, bytes], topic: str, topics: Topics) -> Mapping[str, bytes]:
+    """The headers that say where a record comes from, without those that a stranger wrote.
+
+    Anybody who may write to `requests` can name another's run as its root.
+    """
+    if not _from_outside(given, topic, topics):
+        return given
+    believed = _DEAD if topic == topics.dlq else frozenset()
+    return {name: value for name, value in given.items() if name not in _LINEAGE or name in believed}
+
+
+def _from_outside(given: Mapping[str, bytes], topic: str, topics: Topics) -> bool:
+    """Whether a producer wrote it: to `requests`, to a topic of its own; or it died there."""
+    if topic == topics.dlq:
+        topic = given.get(headers.ORIGIN, b"").decode("utf-8", "replace").rsplit("/", 2)[0]
+    return topic == topics.requests or not topics.is_ours(topic)
+
+
+def sighting(message: Message, codec: EventCodec, topics: Topics) -> Sighting:
     """A record as an event, as far as it is one; a dead letter's value may be anything."""
     record = incoming(message)
-    given = headers.as_dict(record.headers)
+    sent = headers.as_dict(record.headers)
+    stranger = _from_outside(sent, record.topic, topics)
+    given = ours(sent, record.topic, topics)
     try:
         body = jsonio.loads(codec.decode(record.value or b""), max_depth=1000)
     except (jsonio.JsonError, FormatError):
@@ -130,10 +159,14 @@ def sighting(message: Message, codec: EventCodec) -> Sighting:
         str(body.get("id") or ""),
         attributes if isinstance(attributes, dict) else {},
         given,
-        body.get("upstreamEventId"),
-        body.get("upstreamActionName"),
+        _text(body.get("upstreamEventId")) if not stranger else None,
+        _text(body.get("upstreamActionName")) if not stranger else None,
         len(record.value or b""),
     )
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) else None
 
 
 def _file(found: Found, one: Sighting, topics: Topics, wanted: str) -> None:

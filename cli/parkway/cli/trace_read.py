@@ -1,6 +1,6 @@
 """The records of one run: what one event from outside has caused, all of it in one partition (DESIGN 3)."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -11,11 +11,12 @@ from parkway.cli.dlq_topic import Origin
 from parkway.cli.parked_topic import ends_of
 from parkway.cli.progress import progress
 from parkway.cli.scan import begins_at, scan, stable_ends
-from parkway.cli.sightings import Sighting, sighting
+from parkway.cli.sightings import Sighting, ours, sighting
 from parkway.runtime.codec import EventCodec
 from parkway.runtime.log_reader import Place, read_up_to
 from parkway.runtime.settings import Settings
 from parkway.schemas import headers
+from parkway.schemas.decimals import decimal
 from parkway.schemas.journal import JournalError, JournalRecord
 from parkway.schemas.topics import Topics
 
@@ -64,7 +65,7 @@ def find_root(
     first = [place for place in places if place[0] == settings.topics.requests]
     for chosen in (first, [place for place in places if place not in first]):
         for message in scan(settings, admin, chosen, since, f"looking for {wanted}"):
-            one = _about(message, needle, wanted, codec)
+            one = _about(message, needle, wanted, codec, settings.topics)
             if one is not None:
                 return root_of(one)
     return None
@@ -80,30 +81,31 @@ def _root_at(settings: Settings, admin: AdminClient, codec: EventCodec, places: 
         return None
     ends = {place: at.offset + 1}
     read = read_up_to(settings, f"{settings.namespace}.trace", {place: at.offset}, ends, _READ_SECONDS)
-    return next((root_of(sighting(message, codec)) for message in read), None)
+    return next((root_of(sighting(message, codec, settings.topics)) for message in read), None)
 
 
-def _about(message: Message, needle: bytes, wanted: str, codec: EventCodec) -> Sighting | None:
+def _about(message: Message, needle: bytes, wanted: str, codec: EventCodec, topics: Topics) -> Sighting | None:
     try:
         given = headers.as_dict(message.headers() or [])  # type: ignore[arg-type]  # never the dict form on a consumer
     except (SystemError, UnicodeDecodeError):
         return None
     if given.get(headers.ROOT_ID) != needle and needle not in (message.value() or b""):
         return None
-    one = sighting(message, codec)
+    one = sighting(message, codec, topics)
     return one if wanted in (one.event_id, one.request_id, one.text(headers.ROOT_ID)) else None
 
 
 def root_of(one: Sighting) -> Root:
     """As the record's headers tell it; a record from outside is its own root."""
     topic, partition, offset, written = (one.text(headers.ROOT).rsplit(":", 3) + [""] * 4)[:4]
-    if written.isdigit():
-        return Root(one.text(headers.ROOT_ID), one.partition, int(written), f"{topic}/{partition}/{offset}")
+    began = decimal(written)
+    if began is not None:
+        return Root(one.text(headers.ROOT_ID), one.partition, began, f"{topic}/{partition}/{offset}")
     origin = one.text(headers.ORIGIN)
     return Root(one.event_id, one.partition, one.written, origin or one.place)
 
 
-def _root_place(given: dict[str, bytes]) -> str:
+def _root_place(given: Mapping[str, bytes]) -> str:
     topic, partition, offset = (given.get(headers.ROOT, b"").decode("utf-8", "replace").rsplit(":", 3) + [""] * 3)[:3]
     return f"{topic}/{partition}/{offset}"
 
@@ -150,13 +152,14 @@ class RunReader:
             self._take_journal(message.value() or b"")
             return
         try:
-            given = headers.as_dict(message.headers() or [])  # type: ignore[arg-type]  # as above
+            raw = headers.as_dict(message.headers() or [])  # type: ignore[arg-type]  # as above
         except (SystemError, UnicodeDecodeError):
             return
+        given = ours(raw, message.topic() or "", self._topics)
         place = f"{message.topic()}/{message.partition()}/{message.offset()}"
         origin = given.get(headers.ORIGIN, b"").decode("utf-8", "replace")
         if root.place in (_root_place(given), place, origin):
-            one = sighting(message, self._codec)
+            one = sighting(message, self._codec, self._topics)
             self.run.records.append(one)
             if not root.id:  # the record from outside had none
                 self.run.root = replace(root, id=one.text(headers.ROOT_ID))

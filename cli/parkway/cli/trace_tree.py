@@ -107,8 +107,10 @@ class _Builder:
             self._busy |= state != "done"
             node = Node("action", action, action, one.written, one.place, state=state)
             self._handled.setdefault((one.event_id, action), node)
-            for call in one.attributes.get("tool_calls") or () if one.type == EventType.ToolRequestEvent else ():
-                self._tool_calls[str(call.get("id"))] = node
+            calls = one.attributes.get("tool_calls") if one.type == EventType.ToolRequestEvent else None
+            for call in calls if isinstance(calls, list) else ():
+                if isinstance(call, dict):
+                    self._tool_calls[str(call.get("id"))] = node
             if one.type in REQUEST_TYPES:
                 self._open.add(one.event_id)
             if one.parent is not None:
