@@ -1,6 +1,5 @@
 """`parkway approvals`: the tool calls that wait for a person, and a person's word on them."""
 
-import json
 import time
 from dataclasses import asdict
 from typing import Annotated, Any, Final
@@ -9,9 +8,12 @@ import typer
 from confluent_kafka import KafkaError, Message, TopicPartition
 from confluent_kafka.admin import AdminClient
 
+from parkway.cli.ask import confirm
 from parkway.cli.durations import duration, parse_duration
 from parkway.cli.options import Bootstrap, KafkaSettings, Namespace, make_settings
 from parkway.cli.parked_topic import ends_of
+from parkway.cli.shown import json_text, one_line
+from parkway.cli.tables import print_table
 from parkway.cli.waiting_calls import ApprovalsError, WaitingCall, WaitingCalls, calls_left
 from parkway.runtime.clients import admin_client, check_consumer_error, manual_consumer, plain_producer
 from parkway.runtime.codec import event_codec
@@ -60,7 +62,7 @@ def list_calls(
     )
     if as_json:
         for call in shown[:limit]:
-            typer.echo(json.dumps(_details(call, token=False), ensure_ascii=False))
+            typer.echo(json_text(_details(call, token=False)))
     else:
         _print_table(shown[:limit])
     if len(shown) > limit:
@@ -87,7 +89,7 @@ def show(
     call = _find(admin_client(settings, f"{settings.namespace}.approvals"), settings, call_id)
     details = _details(call, token=True)
     if as_json:
-        typer.echo(json.dumps(details, ensure_ascii=False))
+        typer.echo(json_text(details))
         return
     for name, value in details.items():
         typer.echo(f"{name + ':':<12} {_shown(name, value)}")
@@ -147,9 +149,9 @@ def _decide(
     call = _find(admin, settings, call_id)
     word = "Approve" if approved else "Deny"
     if not yes:
-        arguments = json.dumps(call.arguments, ensure_ascii=False)
-        because = f" ({call.reason})" if call.reason else ""
-        typer.confirm(f"{call.tool} {arguments}{because}\n{word} it?", abort=True)
+        arguments = json_text(call.arguments)
+        because = f" ({one_line(call.reason)})" if call.reason else ""
+        confirm(f"{one_line(call.tool)} {arguments}{because}\n{word} it?")
     waiter = _Waiter(admin, settings, call) if seconds is not None else None
     try:
         event = ApprovalResponseEvent(request_id=call.request_id, token=call.token, approved=approved, reason=reason)
@@ -234,8 +236,8 @@ def _shown(name: str, value: Any) -> str:
     if name == "deadline":
         return f"in {duration(value / 1000 - now)}"
     if isinstance(value, dict):
-        return json.dumps(value, ensure_ascii=False)
-    return "-" if value is None else str(value)
+        return json_text(value)
+    return "-" if value is None else one_line(str(value))
 
 
 def _print_table(calls: list[WaitingCall]) -> None:
@@ -248,16 +250,14 @@ def _print_table(calls: list[WaitingCall]) -> None:
         (
             call.id,
             call.tool,
-            _shortened(json.dumps(call.arguments, ensure_ascii=False)),
+            _shortened(json_text(call.arguments)),
             _shortened(call.reason or "-"),
             duration(now - call.asked_at / 1000),
             duration(call.deadline / 1000 - now),
         )
         for call in calls
     ]
-    widths = [max(len(row[column]) for row in (header, *rows)) for column in range(len(header))]
-    for row in (header, *rows):
-        typer.echo("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+    print_table(header, rows)
 
 
 def _shortened(text: str) -> str:

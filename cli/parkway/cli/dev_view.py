@@ -17,6 +17,7 @@ from rich.text import Text
 
 from parkway.cli.dev_feed import Happening, Kind
 from parkway.cli.durations import duration
+from parkway.cli.shown import one_line
 
 _RUNS: Final = 8
 _KEPT: Final = 500
@@ -121,7 +122,8 @@ class LiveView:
         for root, run in newest:
             numbers = [str(run.calls), str(run.tokens), str(run.outputs), str(run.dead)]
             took = f"{(run.newest - run.began) / 1000:.1f} s"
-            table.add_row(root[:24], run.type, duration(max(0.0, now - run.began / 1000)), took, *numbers, run.last)
+            cells = [root[:24], run.type, duration(max(0.0, now - run.began / 1000)), took, *numbers, run.last]
+            table.add_row(*(Text(one_line(cell)) for cell in cells))  # a `str` would be read as markup
         rule = Text("─" * 20, "dim")
         return Group(rule, table, Text(self._states(), "dim")) if newest else Group(rule, Text(self._states(), "dim"))
 
@@ -131,4 +133,4 @@ def _line(happening: Happening) -> str:
     word = {"dead": "dead"}.get(happening.kind, _WORDS.get(happening.kind, "output"))
     text = happening.text.removeprefix("output ") if happening.kind == "output" else happening.text
     text = text if len(text) <= _WIDTH else f"{text[: _WIDTH - 1]}…"
-    return f"{when}  {happening.root[:12]:<12}  {word:<7}  {text}"
+    return one_line(f"{when}  {happening.root[:12]:<12}  {word:<7}  {text}")

@@ -1,6 +1,5 @@
 """`parkway dlq`: what could not be handled: list it, look at one, put it back."""
 
-import json
 from collections import Counter
 from datetime import UTC, datetime
 from typing import Annotated, Any, Final
@@ -22,9 +21,10 @@ from parkway.cli.dlq_options import (
 from parkway.cli.dlq_replay_command import replay
 from parkway.cli.dlq_topic import DeadLetter, DlqTopic
 from parkway.cli.options import Bootstrap, KafkaSettings, Namespace, make_settings
+from parkway.cli.shown import block, json_text, one_line
 from parkway.runtime.clients import admin_client
 from parkway.runtime.settings import Settings
-from parkway.schemas import headers
+from parkway.schemas import headers, jsonio
 
 app = typer.Typer(no_args_is_help=True, help="Records that could not be handled: list, show, replay them.")
 app.command("replay")(replay)
@@ -72,7 +72,7 @@ def list_letters(
     for letter in topic.letters(filters, only_open=not everything):
         counts[letter.reason] += 1
         if counts.total() <= limit:
-            typer.echo(json.dumps(_summary(letter, settings)) if as_json else _line(letter))
+            typer.echo(json_text(_summary(letter, settings)) if as_json else _line(letter))
     _say_counts(counts, limit, as_json=as_json)
 
 
@@ -104,21 +104,21 @@ def show(
     topic.read_markers()
     details = _details(letter, settings) | {"replayed": (partition, offset) in topic.replayed}
     if as_json:
-        typer.echo(json.dumps(details, ensure_ascii=False))
+        typer.echo(json_text(details))
         return
     for name, value in details.items():
         if name == "traceback" and value:
             typer.echo(f"{name}:")
-            typer.echo("  " + str(value).replace("\n", "\n  "))
+            typer.echo("  " + block(str(value)).replace("\n", "\n  "))
         elif name == "event" and value is not None:
             typer.echo(f"{name}:")
-            typer.echo(value if isinstance(value, str) else json.dumps(value, indent=2, ensure_ascii=False))
+            typer.echo(block(value) if isinstance(value, str) else json_text(value, indent=2))
         elif isinstance(value, dict):
             typer.echo(f"{name}:")
             for header, content in value.items():
-                typer.echo(f"  {header}: {content}")
+                typer.echo(f"  {one_line(header)}: {one_line(content)}")
         else:
-            typer.echo(f"{name + ':':<10} {'-' if value is None else value}")
+            typer.echo(f"{name + ':':<10} {'-' if value is None else one_line(str(value))}")
 
 
 def _summary(letter: DeadLetter, settings: Settings) -> dict[str, Any]:
@@ -149,8 +149,10 @@ def _details(letter: DeadLetter, settings: Settings) -> dict[str, Any]:
     details["traceback"] = letter.text(headers.ERROR_TRACEBACK) or None
     text = (letter.value or b"").decode("utf-8", "replace")
     try:
-        details["event"] = json.loads(text) if letter.value is not None else None
-    except ValueError:
+        details["event"] = (
+            jsonio.loads(letter.value, max_depth=jsonio.PARSER_DEPTH) if letter.value is not None else None
+        )
+    except jsonio.JsonError:
         details["event"] = text
     return details
 
@@ -159,7 +161,9 @@ def _line(letter: DeadLetter) -> str:
     message = letter.message if len(letter.message) <= _LONGEST else f"{letter.message[:_LONGEST]}..."
     again = f" (replayed {letter.replays}x)" if letter.replays else ""
     what = f"{letter.event_type or '?'} {letter.event_id or ''}".strip()
-    return f"{letter.place}  {_time(letter.written)}  {letter.reason}{again}  {letter.origin}  {what}: {message}"
+    return one_line(
+        f"{letter.place}  {_time(letter.written)}  {letter.reason}{again}  {letter.origin}  {what}: {message}"
+    )
 
 
 def _time(milliseconds: int) -> str:

@@ -1,6 +1,5 @@
 """`parkway doctor`: what is wrong with this Kafka, this installation, this principal, and how to mend it."""
 
-import json
 from collections import Counter
 from collections.abc import Callable, Iterator
 from importlib.metadata import version
@@ -14,6 +13,7 @@ from confluent_kafka.admin import AdminClient
 from rich.console import Console
 from rich.text import Text
 
+from parkway.cli.ask import confirm
 from parkway.cli.doctor_cluster import check_broker_settings, check_brokers, check_partitions, check_retention
 from parkway.cli.doctor_groups import check_groups
 from parkway.cli.doctor_installation import (
@@ -28,6 +28,7 @@ from parkway.cli.doctor_installation import (
 from parkway.cli.doctor_probe import run_probes
 from parkway.cli.findings import Finding, Level, ok, unknown, wrong
 from parkway.cli.options import Bootstrap, KafkaSettings, Namespace, make_settings, read_plan
+from parkway.cli.shown import json_text
 from parkway.runtime.clients import admin_client
 from parkway.runtime.settings import Settings
 from parkway.runtime.topology import cluster
@@ -72,7 +73,7 @@ def run(
     admin = admin_client(settings, f"{settings.namespace}.doctor")
     cluster(admin, settings.bootstrap_servers)
     if probe and not yes:
-        typer.confirm(f"Create topics {settings.namespace}.probe-..., and delete them again?", abort=True)
+        confirm(f"Create topics {settings.namespace}.probe-..., and delete them again?")
     counts: Counter[Level] = Counter()
     for finding in _findings(settings, admin, given, probe=probe):
         counts[finding.level] += 1
@@ -130,7 +131,7 @@ def _tried(area: str, check: Callable[[], Iterator[Finding]]) -> Iterator[Findin
 
 def _say(finding: Finding, *, as_json: bool) -> None:
     if as_json:
-        typer.echo(json.dumps(finding.to_json(), ensure_ascii=False))
+        typer.echo(json_text(finding.to_json()))
         return
     console = Console(soft_wrap=True, highlight=False)
     console.print(Text(f"{finding.level.value:<8}", _STYLES[finding.level]), Text(f"{finding.area:<9} {finding.text}"))

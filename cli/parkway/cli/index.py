@@ -114,7 +114,7 @@ def _metadata(pairs: list[str]) -> dict[str, Any]:
 async def _fill(
     store: VectorStore, files: list[Path], cutting: Cutting, counts: Counts, console: Console, *, quiet: bool
 ) -> None:
-    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), DownloadColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console, disable=quiet) as progress:
         bar = progress.add_task(f"{len(files)} files", total=sum(path.stat().st_size for path in files))
 

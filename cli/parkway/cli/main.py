@@ -12,6 +12,7 @@ import typer
 from confluent_kafka import KafkaException, libversion
 from typer.core import TyperGroup
 
+from parkway.cli.shown import block
 from parkway.runtime.transactions import FatalTransactionError
 from parkway.schemas.errors import ParkwayError
 
@@ -93,7 +94,7 @@ def main() -> None:
 
 
 def _say(error: BaseException) -> None:
-    sys.stderr.write(f"error: {error}\n")
+    sys.stderr.write(f"error: {block(str(error))}\n")
 
 
 def _exit_now() -> None:

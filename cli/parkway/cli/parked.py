@@ -12,6 +12,8 @@ import typer
 from parkway.cli.durations import duration, parse_duration
 from parkway.cli.options import Bootstrap, KafkaSettings, Namespace, make_settings
 from parkway.cli.parked_topic import ParkedMessage, parked_messages
+from parkway.cli.shown import json_text, one_line
+from parkway.cli.tables import print_table
 from parkway.runtime.clients import admin_client
 from parkway.schemas.parked import ParkedCancellation, ParkedError, ParkedKind, ParkedRecord, ParkedStep
 
@@ -79,7 +81,7 @@ def list_parked(
     rows = heapq.nsmallest(limit, shown, key=lambda one: (one.written, one.partition, one.offset))
     if as_json:
         for one in rows:
-            typer.echo(json.dumps(asdict(one)))
+            typer.echo(json_text(asdict(one)))
     else:
         _print_table(rows)
     if len(shown) > len(rows):
@@ -125,7 +127,7 @@ def show(
     for message in found.values():
         details = _details(message, content=content)
         if as_json:
-            typer.echo(json.dumps(details, ensure_ascii=False))
+            typer.echo(json_text(details))
         else:
             _print_details(details)
 
@@ -217,9 +219,7 @@ def _print_table(rows: Iterable[Summary]) -> None:
     if not lines:
         typer.echo("nothing is parked", err=True)
         return
-    widths = [max(len(line[column]) for line in (header, *lines)) for column in range(len(header))]
-    for line in (header, *lines):
-        typer.echo("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
+    print_table(header, lines)
 
 
 def _print_details(details: dict[str, Any]) -> None:
@@ -230,7 +230,7 @@ def _print_details(details: dict[str, Any]) -> None:
         elif name == "deadline" and value is not None:
             shown = f"in {duration(value / 1000 - now)}"
         elif isinstance(value, dict | list):
-            shown = json.dumps(value, ensure_ascii=False)
+            shown = json_text(value)
         else:
-            shown = "-" if value is None else str(value)
+            shown = "-" if value is None else one_line(str(value))
         typer.echo(f"{name + ':':<15} {shown}")

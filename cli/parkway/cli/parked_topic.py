@@ -36,10 +36,10 @@ def partitions_of(admin: AdminClient, settings: Settings, topic: str) -> list[in
     """The partitions of a topic. Raises TopologyError when it is not there."""
     found = cluster(admin, settings.bootstrap_servers).topics.get(topic)
     if found is None:
+        quiet = "If so, no action parks anything; " if topic == settings.topics.parked else ""
         raise TopologyError(
-            f"missing topic {topic}: is --namespace {settings.namespace} right? "
-            + ("If so, no action parks anything; " if topic == settings.topics.parked else "")
-            + "`parkway topics apply --plan plan.json` creates what a plan needs"
+            f"missing topic {topic}: is --namespace {settings.namespace} right? {quiet}"
+            "`parkway topics apply --plan plan.json` creates what a plan needs"
         )
     return sorted(found.partitions)
 

@@ -4,7 +4,7 @@ import json
 import sys
 from collections import Counter
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from confluent_kafka.admin import AdminClient
@@ -14,8 +14,10 @@ from parkway.agents.build import build_plan
 from parkway.agents.decision_lint import decision_warnings
 from parkway.agents.declarative import document_schema
 from parkway.agents.load import load_agent
+from parkway.cli.ask import confirm
 from parkway.cli.options import AgentSource, Bootstrap, KafkaSettings, Namespace, make_settings, read_plan
 from parkway.cli.plan_change import check_drops, compile_triggers, dropped_actions, losses, marks, plan_in_force
+from parkway.cli.shown import json_text
 from parkway.router.cel.lint import lint
 from parkway.router.plan_diff import diff, sink_line, source_line
 from parkway.runtime.clients import admin_client
@@ -135,7 +137,7 @@ def difference(
     current = plan_in_force(found)
     changes = diff(current.plan if current is not None else None, new)
     if as_json:
-        typer.echo(json.dumps(changes.to_json(), indent=2, ensure_ascii=False))
+        typer.echo(json_text(changes.to_json(), indent=2))
     else:
         for line in changes.lines():
             typer.echo(line)
@@ -217,8 +219,4 @@ def _by_build(topic: str, builds: dict[int, str | None], in_force: str) -> list[
 
 
 def _ask() -> None:
-    if not sys.stdin.isatty():
-        raise PlanError("not published: there is no terminal to ask on; give --yes")
-    answer: Any = typer.confirm("Put it in force?")
-    if not answer:
-        raise typer.Exit(1)
+    confirm("Put it in force?")

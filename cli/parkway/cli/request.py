@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +12,7 @@ import typer
 from parkway.cli.durations import parse_duration
 from parkway.cli.event_lines import event_lines, key_of
 from parkway.cli.options import Bootstrap, KafkaSettings, Namespace, make_settings
+from parkway.cli.shown import block, json_text, one_line
 from parkway.client import Client, ClientError
 from parkway.client.waiters import RESPONSES
 from parkway.schemas import headers
@@ -137,9 +137,9 @@ class _Run:
         except ClientError as error:
             self._failed += 1
             if self._as_json:
-                typer.echo(json.dumps({"id": asked.event.id, "error": {"type": _word(error), "message": str(error)}}))
+                typer.echo(json_text({"id": asked.event.id, "error": {"type": _word(error), "message": str(error)}}))
             else:
-                typer.echo(f"error: {error}", err=True)
+                typer.echo(one_line(f"error: {error}"), err=True)
             return
         self._failed += answer.attributes.get("success", True) is False
         typer.echo(answer.to_json().decode() if self._as_json else _pretty(answer))
@@ -161,8 +161,8 @@ def _pretty(answer: Event) -> str:
     attributes: dict[str, Any] = answer.attributes
     if attributes.get("success") is False and isinstance(attributes.get("error"), dict):
         error = attributes["error"]
-        return f"failed: {error.get('type')}: {error.get('message')}"
+        return one_line(f"failed: {error.get('type')}: {error.get('message')}")
     if answer.type == EventType.ChatResponseEvent and isinstance(attributes.get("response"), dict):
-        return str(attributes["response"].get("content", ""))
+        return block(str(attributes["response"].get("content", "")))
     shown = attributes.get("output") if isinstance(answer, OutputEvent) else attributes
-    return shown if isinstance(shown, str) else json.dumps(shown, indent=2, ensure_ascii=False)
+    return block(shown) if isinstance(shown, str) else json_text(shown, indent=2)

@@ -1,6 +1,5 @@
 """`parkway request show`: where a request is, and what to do next."""
 
-import json
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Annotated
@@ -15,6 +14,7 @@ from parkway.cli.parked_topic import parked_messages
 from parkway.cli.plan_topics import topics_of_plan
 from parkway.cli.request_state import Groups, Story, story_of
 from parkway.cli.scan import ago, chosen_partitions, held_back
+from parkway.cli.shown import json_text, one_line
 from parkway.cli.sightings import Found, live_parked, look_for
 from parkway.runtime.clients import admin_client
 from parkway.runtime.codec import event_codec
@@ -80,7 +80,7 @@ def show(
             typer.echo(f"an open transaction holds back what is newer in {shown}: `parkway doctor`", err=True)
         raise typer.Exit(1)
     if as_json:
-        typer.echo(json.dumps(asdict(story), ensure_ascii=False))
+        typer.echo(json_text(asdict(story)))
     else:
         _print(story)
     if story.state in {"failed", "dead"}:
@@ -116,12 +116,12 @@ def _put_back(settings: Settings, admin: AdminClient, found: Found) -> list[str]
 
 
 def _print(story: Story) -> None:
-    typer.echo(f"{story.id}  {story.type}: {story.state.replace('_', ' ')}")
+    typer.echo(one_line(f"{story.id}  {story.type}: {story.state.replace('_', ' ')}"))
     for step in sorted(story.steps, key=lambda one: one.when or 0):
-        typer.echo(f"  {_time(step.when)}  {step.text}" + (f"  ({step.place})" if step.place else ""))
+        typer.echo(one_line(f"  {_time(step.when)}  {step.text}" + (f"  ({step.place})" if step.place else "")))
     hints = dict.fromkeys(step.next for step in story.steps if step.next and step.state == story.state)
     for hint in hints:
-        typer.echo(f"next: {hint}")
+        typer.echo(one_line(f"next: {hint}"))
 
 
 def _time(milliseconds: int | None) -> str:

@@ -1,6 +1,5 @@
 """`parkway tail`: what arrives in `<ns>.outputs`, and on request in the DLQ."""
 
-import json
 import signal
 import time
 from collections.abc import Iterator
@@ -14,6 +13,7 @@ from confluent_kafka import Consumer, Message, TopicPartition
 from parkway.cli.durations import parse_duration
 from parkway.cli.options import Bootstrap, KafkaSettings, Namespace, make_settings
 from parkway.cli.parked_topic import ends_of, partitions_of
+from parkway.cli.shown import json_text, one_line
 from parkway.runtime.clients import admin_client, check_consumer_error, manual_consumer
 from parkway.runtime.codec import EventCodec, event_codec
 from parkway.runtime.records import Incoming, incoming
@@ -149,7 +149,7 @@ def _json(record: Incoming, given: dict[str, bytes], codec: EventCodec) -> str:
         "headers": {name: value.decode("utf-8", "replace") for name, value in given.items()},
         "event": _body(record, codec),
     }
-    return json.dumps(line, ensure_ascii=False)
+    return json_text(line)
 
 
 def _line(record: Incoming, given: dict[str, bytes], codec: EventCodec, settings: Settings) -> str:
@@ -164,15 +164,15 @@ def _line(record: Incoming, given: dict[str, bytes], codec: EventCodec, settings
     attributes = body.get("attributes", {}) if isinstance(body, dict) else {}
     kind = text(headers.TYPE)
     if kind == EventType.OutputEvent:
-        what = json.dumps(attributes.get("output"), ensure_ascii=False)
+        what = json_text(attributes.get("output"))
     elif attributes.get("success") is False:
-        what = f"failed: {json.dumps(attributes.get('error'), ensure_ascii=False)}"
+        what = f"failed: {json_text(attributes.get('error'))}"
     elif isinstance(attributes.get("response"), dict):
         what = str(attributes["response"].get("content"))
     else:
-        what = json.dumps(attributes, ensure_ascii=False)
+        what = json_text(attributes)
     return _short(f"{when}  {text(headers.ROOT_ID)}  {kind}  {what}")
 
 
 def _short(text: str) -> str:
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
+    return one_line(text) if len(text) <= _LONGEST else f"{one_line(text[:_LONGEST])}..."

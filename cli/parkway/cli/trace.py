@@ -1,6 +1,5 @@
 """`parkway trace`: what one event has caused, as a tree."""
 
-import json
 import signal
 import sys
 import time
@@ -19,6 +18,7 @@ from parkway.cli.options import Bootstrap, KafkaSettings, Namespace, make_settin
 from parkway.cli.plan_topics import topics_of_plan
 from parkway.cli.request_state import Groups
 from parkway.cli.scan import ago, chosen_partitions
+from parkway.cli.shown import json_text, one_line
 from parkway.cli.sightings import Sighting
 from parkway.cli.trace_read import RunReader, find_root, topics_of_runs
 from parkway.cli.trace_tree import Node, Trace, as_json, build
@@ -79,7 +79,7 @@ def run(
         return
     trace = trace or _look(settings, admin, reader, content=content)
     if output:
-        typer.echo(json.dumps(as_json(trace), ensure_ascii=False))
+        typer.echo(json_text(as_json(trace)))
     elif not follow:
         for line in [*_lines(trace.root), _summary(trace)]:
             typer.echo(line)
@@ -177,7 +177,7 @@ def _line(node: Node, began: int) -> str:
         details.append("queued" if node.state == "waiting" else "running, or next to")
     if node.place is not None and node.kind in {"dead", "event"} and (node.kind == "dead" or node.at == began):
         details.append(node.place)
-    return f"{node.text}  [{', '.join(details)}]"
+    return one_line(f"{node.text}  [{', '.join(details)}]")
 
 
 def _summary(trace: Trace) -> str:

@@ -1,8 +1,9 @@
 """What the lines of a trace say. Without `content` nothing that people or models wrote stands there."""
 
-import json
+from collections.abc import Mapping
 from typing import Any, Final
 
+from parkway.cli.shown import json_text
 from parkway.cli.sightings import Sighting
 from parkway.schemas import headers
 from parkway.schemas.event_types import EventType
@@ -55,7 +56,7 @@ def dead_words(one: Sighting) -> str:
 
 
 def short(value: Any) -> str:
-    return _cut(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
+    return _cut(value if isinstance(value, str) else json_text(value))
 
 
 def _cut(text: str) -> str:
@@ -66,7 +67,7 @@ def _cut(text: str) -> str:
 def _calls(calls: Any, *, content: bool) -> str:
     if not isinstance(calls, list):
         return ""
-    functions = [call.get("function") or {} for call in calls if isinstance(call, dict)]
+    functions = [_map(_map(call).get("function")) for call in calls]
     return ", ".join(f"{one.get('name')}({_arguments(one.get('arguments'), content=content)})" for one in functions)
 
 
@@ -91,12 +92,18 @@ def _error(error: Any, *, content: bool) -> str:
     return f"{error.get('type')}: {_cut(str(error.get('message')))}" if content else str(error.get("type"))
 
 
+def _map(value: Any) -> Mapping[str, Any]:
+    """`value`, or nothing where an event from outside has something else."""
+    return value if isinstance(value, Mapping) else {}
+
+
 def _content(one: Sighting) -> str:
     given = one.attributes
     if one.type == EventType.OutputEvent:
         return short(given.get("output"))
-    if one.type == EventType.ChatRequestEvent and given.get("messages"):
-        return short(given["messages"][-1].get("content", ""))
+    messages = given.get("messages")
+    if one.type == EventType.ChatRequestEvent and isinstance(messages, list) and messages:
+        return short(_map(messages[-1]).get("content", ""))
     if one.type == EventType.ChatResponseEvent and isinstance(given.get("response"), dict):
         return short(given["response"].get("content", ""))
     if one.type == EventType.ToolResponseEvent:

@@ -1,6 +1,5 @@
 """`parkway trigger`: does a trigger load, and why does an event fire the actions that it fires?"""
 
-import json
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from parkway.cli.options import PlanFile, read_plan
+from parkway.cli.shown import json_text
 from parkway.router.cel import Trigger, TriggerLoadError, compile_trigger
 from parkway.router.cel.lint import lint_action, lint_trigger
 from parkway.router.explain import ActionExplanation, Explanation, Step, TriggerExplanation, explain
@@ -63,7 +63,7 @@ def check(
     warnings = _warnings(checked)
     if as_json:
         report = [_checked_json(entry, got, warnings[number]) for number, (entry, got) in enumerate(checked)]
-        typer.echo(json.dumps(report, indent=2, ensure_ascii=False))
+        typer.echo(json_text(report, indent=2))
     elif len(checked) > 1 or isinstance(checked[0][1], Trigger):
         console = _console()
         for number, (entry, got) in enumerate(checked):
@@ -98,7 +98,7 @@ def explain_event(
     resumed = [each.name for each in in_force.actions if explanation.event_type in each.resumed_by]
     if as_json:
         report = {**explanation.to_json(), "resumes": resumed}
-        typer.echo(json.dumps(report, indent=2, ensure_ascii=False))
+        typer.echo(json_text(report, indent=2))
         return
     _print_explanation(_console(), explanation, resumed, in_force)
 
