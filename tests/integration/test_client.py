@@ -8,6 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from installation import Installation, installation, wait_for
@@ -145,6 +146,37 @@ async def test_wrong_calls_say_what_is_wrong(install: Install) -> None:
         await waiting
     with pytest.raises(ClientClosedError):
         await client.send(InputEvent(input=1))
+
+
+async def test_a_wrong_call_is_its_callers_alone(install: Install, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It raised in the thread that sends for all: every other request of the process then waited for its timeout."""
+    wrong: list[tuple[dict[str, Any], str]] = [
+        ({"key": 5}, r"key: text, bytes or None, not 5 \(int\)"),
+        ({"key": "\ud800"}, r"key: .* not '\\ud800'"),
+        ({"headers": {"traceparent": 1}}, "headers: traceparent is text, not 1"),
+        ({"headers": {"traceparent": "\ud800"}}, "headers: traceparent is text"),
+        ({"headers": {1: "x"}}, "headers: a name is text"),
+        ({"headers": [("a", "b")]}, "headers: a map"),
+        ({"timeout": "5"}, r"timeout: seconds .* not '5' \(str\)"),
+        ({"timeout": float("nan")}, "timeout: seconds"),
+        ({"timeout": float("inf")}, "timeout: seconds"),
+    ]
+    async with client_of(install("agents:Orders")) as client:
+        for given, message in wrong:
+            with pytest.raises(ClientError, match=message):
+                await client.request(chat("hi"), **given)
+        with pytest.raises(ClientError, match="an Event, not dict; of a dict, Event"):
+            await client.send({"type": "x"})  # type: ignore[arg-type]
+        changed = Event("ticket", {})
+        changed.attributes["text"] = "\ud800"
+        with pytest.raises(ClientError, match="text: .* not valid Unicode"):
+            await client.send(changed)
+        assert client.in_flight == 0
+        monkeypatch.setattr("parkway.client.engine.check_key", lambda _key: None)  # as if one were forgotten
+        for _ in range(2):
+            with pytest.raises(NotDeliveredError, match="cannot be produced"):
+                await client.request(chat("hi"), key=5, timeout=10)  # type: ignore[call-overload]
+        assert await asyncio.wait_for(client.send(InputEvent(id="next", input=1)), 30) == "next"
 
 
 async def test_timeouts_and_cancelled_tasks_cancel_the_request(install: Install) -> None:

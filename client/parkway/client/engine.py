@@ -17,6 +17,7 @@ from typing import Final
 from opentelemetry.trace import get_current_span
 
 from parkway.client.answers import Root
+from parkway.client.checks import check_event, check_headers, check_key, check_timeout
 from parkway.client.errors import ClientClosedError, ClientError, NotDeliveredError, RequestTimeoutError
 from parkway.client.in_flight import InFlight
 from parkway.client.reader import Reader
@@ -31,6 +32,7 @@ from parkway.schemas import headers
 from parkway.schemas.event_types import EventType
 from parkway.schemas.events import CancelRequestEvent, Event, Token
 from parkway.schemas.headers import Headers
+from parkway.schemas.json_form import EventError
 
 Key = str | bytes | None
 
@@ -87,6 +89,7 @@ class Engine:
 
     def request(self, event: Event, key: Key, seconds: float | None, extra: Mapping[str, str] | None) -> ResponseWaiter:
         """Send a request and wait for its response, in `waiter.future`."""
+        check_event(event)
         waiter = ResponseWaiter(event, self._codec, self._topics)
         self._start(waiter, key, seconds, extra)
         return waiter
@@ -104,11 +107,14 @@ class Engine:
         return waiter
 
     def new_outputs_waiter(self, event: Event, give: Callable[[Event | ClientError], bool]) -> OutputsWaiter:
+        check_event(event)
         return OutputsWaiter(event, self._codec, self._topics, give)
 
     def send(self, event: Event, key: Key, extra: Mapping[str, str] | None) -> "Future[str]":
         """Send an event; resolves with its id once Kafka has it."""
         self._check_open()
+        check_event(event)
+        check_key(key)
         done: Future[str] = Future()
         self._sender.send(
             Outgoing(
@@ -163,6 +169,8 @@ class Engine:
 
     def _start(self, waiter: Waiter, key: Key, seconds: float | None, extra: Mapping[str, str] | None) -> None:
         self._check_open()
+        check_key(key)
+        check_timeout(seconds)
         value = self._encoded(waiter.event)
         made = self._headers(waiter, seconds, extra)
         if not self.in_flight.add(waiter):
@@ -206,15 +214,15 @@ class Engine:
         return sent
 
     def _encoded(self, event: Event) -> bytes:
-        return self._codec.encode(event.to_json())
+        try:
+            return self._codec.encode(event.to_json())
+        except EventError as error:
+            raise ClientError(f"event {event.id!r}: {error}") from None
 
     def _headers(self, waiter: Waiter | None, seconds: float | None, extra: Mapping[str, str] | None) -> Headers:
+        check_headers(extra, _OURS)
         made: Headers = [(headers.CONTENT_TYPE, self._codec.content_type)]
         given = dict(extra or {})
-        for name in given:
-            if name in _OURS or (name.startswith("parkway-") and name not in headers.KEPT_FROM_OUTSIDE):
-                kept = ", ".join(sorted(headers.KEPT_FROM_OUTSIDE - _OURS))
-                raise ClientError(f"headers: {name} is not for producers to set; these travel with an event: {kept}")
         span = get_current_span()  # the caller's: a trace goes on through everything that the event causes
         if span.get_span_context().is_valid:
             given.setdefault(headers.TRACEPARENT, tracing.traceparent(span))

@@ -176,6 +176,8 @@ class Sender:
                 self._replace(producer, error)
                 return False
             self._fail(outgoing, self._explained(error, outgoing))
+        except (TypeError, ValueError) as failure:  # not what librdkafka takes: the others' events must go on
+            self._fail(outgoing, NotDeliveredError(f"{self._topic}: cannot be produced: {failure}"))
         return True
 
     def _fresh_begins(self) -> Begins:
