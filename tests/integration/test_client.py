@@ -169,7 +169,7 @@ async def test_a_wrong_call_is_its_callers_alone(install: Install, monkeypatch: 
             await client.send({"type": "x"})  # type: ignore[arg-type]
         changed = Event("ticket", {})
         changed.attributes["text"] = "\ud800"
-        with pytest.raises(ClientError, match="text: .* not valid Unicode"):
+        with pytest.raises(ClientError, match=r"text: .* not valid Unicode"):
             await client.send(changed)
         assert client.in_flight == 0
         monkeypatch.setattr("parkway.client.engine.check_key", lambda _key: None)  # as if one were forgotten
