@@ -3,6 +3,7 @@
 import json
 from importlib.resources import files
 from pathlib import Path
+from shlex import quote
 from typing import Annotated, Final
 
 import typer
@@ -58,7 +59,7 @@ def run(
 
 
 def _next(folder: Path) -> list[str]:
-    into = [] if folder == Path() else [f"  cd {folder}"]
+    into = [] if folder == Path() else [f"  cd {quote(str(folder))}"]
     return [
         "",
         "Next:",
