@@ -1,5 +1,7 @@
 import pytest
 import requires
+import signal
+
 from hypothesis import HealthCheck, settings
 
 from parkway.testing.plugin import prepare_broker
@@ -17,3 +19,9 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
     requires.check(item)
+
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # So it is for what a shell starts in the background, and for its children: tests that press Ctrl-C would press it
+    # for nothing.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
