@@ -1,7 +1,7 @@
-import pytest
-import requires
 import signal
 
+import pytest
+import requires
 from hypothesis import HealthCheck, settings
 
 from parkway.testing.plugin import prepare_broker
