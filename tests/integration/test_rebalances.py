@@ -105,7 +105,7 @@ def test_results_that_a_revoke_could_not_wait_for_are_not_computed_again(
     here = install("agents:Orders", partitions=2)
     topic = here.topics.action("process")
     begin = tmp_path / "begin"
-    slow = {"FAULT_WHEN": str(begin), "FAULT_SECONDS": "16", "PARKWAY_TRANSACTION_TIMEOUT": "60"}
+    slow = {"FAULT_WHEN": str(begin), "FAULT_SECONDS": "25", "PARKWAY_TRANSACTION_TIMEOUT": "60"}
     here.faulty_worker("w0", "process", faults="before_commit:too-long@1", TEST_NOTES=str(tmp_path), **slow)
     other = here.worker("w1", "process")  # `range`: partition 0 stays with w0
     here.wait_members(here.topics.worker_group("process"), 2)
