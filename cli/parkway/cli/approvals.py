@@ -8,6 +8,7 @@ import typer
 from confluent_kafka import KafkaError, Message, TopicPartition
 from confluent_kafka.admin import AdminClient
 
+from parkway.cli.arrivals import arrivals
 from parkway.cli.ask import confirm
 from parkway.cli.durations import duration, parse_duration
 from parkway.cli.options import Bootstrap, KafkaSettings, Namespace, make_settings
@@ -15,7 +16,7 @@ from parkway.cli.parked_topic import ends_of
 from parkway.cli.shown import json_text, one_line
 from parkway.cli.tables import print_table
 from parkway.cli.waiting_calls import ApprovalsError, WaitingCall, WaitingCalls, calls_left
-from parkway.runtime.clients import admin_client, check_consumer_error, manual_consumer, plain_producer
+from parkway.runtime.clients import admin_client, manual_consumer, plain_producer
 from parkway.runtime.codec import event_codec
 from parkway.runtime.settings import Settings
 from parkway.schemas import headers
@@ -207,15 +208,8 @@ class _Waiter:
 
     def wait(self, seconds: float) -> None:
         """Until the call waits no more. Exits with 1 after `seconds`."""
-        end = time.monotonic() + seconds
-        while time.monotonic() < end:
-            message = self._consumer.poll(0.2)
-            if message is None:
-                continue
-            error = message.error()
-            if error is not None:
-                check_consumer_error(error)
-            elif message.key() == self._call.raw_key and self._call.id not in calls_left(message.value()):
+        for message in arrivals(self._consumer, seconds):
+            if message.key() == self._call.raw_key and self._call.id not in calls_left(message.value()):
                 return
         typer.echo(f"error: not within {seconds:g} s: the call still runs, or no tool worker does", err=True)
         raise typer.Exit(1)

@@ -9,12 +9,13 @@ import typer
 from confluent_kafka import KafkaError, Message, TopicPartition
 from confluent_kafka.admin import AdminClient
 
+from parkway.cli.arrivals import arrivals
 from parkway.cli.ask import confirm
 from parkway.cli.durations import parse_duration
 from parkway.cli.options import Bootstrap, KafkaSettings, Namespace, make_settings
 from parkway.cli.parked import describe
 from parkway.cli.parked_topic import ParkedMessage, ends_of, parked_messages, partitions_of
-from parkway.runtime.clients import admin_client, check_consumer_error, manual_consumer, plain_producer
+from parkway.runtime.clients import admin_client, manual_consumer, plain_producer
 from parkway.runtime.codec import event_codec
 from parkway.runtime.settings import Settings
 from parkway.runtime.topology import cluster
@@ -191,15 +192,7 @@ class _Waiter:
 
     def wait(self, seconds: float) -> str:
         """What the response says. Exits with 1 after `seconds` without one."""
-        end = time.monotonic() + seconds
-        while time.monotonic() < end:
-            message = self._consumer.poll(0.2)
-            if message is None:
-                continue
-            error = message.error()
-            if error is not None:
-                check_consumer_error(error)
-                continue
+        for message in arrivals(self._consumer, seconds):
             outcome = self._outcome(message)
             if outcome is not None:
                 return f"{outcome} (response in {message.topic()}/{message.partition()}/{message.offset()})"
