@@ -3,8 +3,9 @@ from pathlib import Path
 
 import pytest
 
-from parkway.workers.entry_store import MakeStore, MemoryEntries
+from parkway.workers.entry_store import MakeStore
 from parkway.workers.entry_store_disk import Database
+from parkway.workers.entry_store_memory import MemoryEntries
 
 
 @pytest.fixture(params=["memory", "disk"])

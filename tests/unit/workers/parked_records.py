@@ -1,6 +1,9 @@
 """Parked records for tests of the index and its stores."""
 
 from collections.abc import Mapping
+from typing import Any, cast
+
+from confluent_kafka import Message
 
 from parkway.schemas.parked import Origin, ParkedApproval, ParkedRecord
 from parkway.schemas.tokens import Token
@@ -43,3 +46,29 @@ def entry(
         awaits_person=bool(asked),
     )
     return Entry.of(record, record.to_json())
+
+
+class Read:
+    """A message as a restore reads it."""
+
+    def __init__(self, key: bytes, value: bytes | None, offset: int = 7) -> None:
+        self._key, self._value, self._offset = key, value, offset
+
+    def key(self) -> bytes:
+        return self._key
+
+    def value(self) -> bytes | None:
+        return self._value
+
+    def offset(self) -> int:
+        return self._offset
+
+
+def records(**values: bytes | None) -> dict[bytes, Message]:
+    """As a restore hands them to a store: by request id."""
+    return {name.encode(): cast("Message", Read(f"{name}/chat".encode(), value)) for name, value in values.items()}
+
+
+def parked(name: str, waits_for: str = "t1", deadline: int = 1_000, **more: Any) -> bytes:
+    """A record's value."""
+    return entry(name, waits_for, deadline, **more).value

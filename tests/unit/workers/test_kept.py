@@ -2,8 +2,9 @@ from pathlib import Path
 
 from parked_records import entry
 
-from parkway.workers.entry_store import EntryStore, MakeStore, MemoryEntries
+from parkway.workers.entry_store import EntryStore, MakeStore
 from parkway.workers.entry_store_disk import Database
+from parkway.workers.entry_store_memory import MemoryEntries
 from parkway.workers.kept import KEPT_SECONDS, Kept, KeptIndexes
 
 

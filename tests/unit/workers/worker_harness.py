@@ -17,7 +17,8 @@ from parkway.workers.completion import Completion
 from parkway.workers.dispatch import Dispatcher
 from parkway.workers.effects import Action, Effects, Park, Task
 from parkway.workers.entry import Entry
-from parkway.workers.entry_store import MakeStore, MemoryEntries
+from parkway.workers.entry_store import MakeStore
+from parkway.workers.entry_store_memory import MemoryEntries
 from parkway.workers.journal import Journal
 from parkway.workers.restored import Restored
 from parkway.workers.results import ResultBuilder

@@ -33,6 +33,7 @@ class Partition:
         self.state = restored.state
         self.behind_key: dict[bytes, deque[Work]] = {}  # a key that is busy, and the records behind it
         self.behind_commit: dict[str, list[Work]] = {}  # continuations that wait for the outcome of a result
+        self.behind_index: list[Work] = []  # continuations of nobody who is known until everything is indexed
         names = {Lane.NEW: topics.action(action), Lane.RESUME: topics.resume(action)}
         self._lanes = {lane: (names[lane], completion) for lane, completion in restored.lanes.items()}
         self._committed = {lane: completion.watermark for lane, (_, completion) in self._lanes.items()}
@@ -191,8 +192,10 @@ class Assignment:
         return any(partition.awaits_suspects() for partition in self.partitions.values())
 
     def behind_commit(self) -> int:
-        """Responses that wait for the outcome of a transaction."""
-        return sum(len(works) for partition in self.partitions.values() for works in partition.behind_commit.values())
+        """Continuations that wait for the outcome of a transaction, or for the index after a restore."""
+        partitions = self.partitions.values()
+        waiting = sum(len(works) for partition in partitions for works in partition.behind_commit.values())
+        return waiting + sum(len(partition.behind_index) for partition in partitions)
 
     def room(self, lane: Lane, largest: int) -> int:
         """How many more records of a lane may be taken, whichever partition they come from."""

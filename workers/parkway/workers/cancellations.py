@@ -46,7 +46,7 @@ class Cancellations:
         self._log = get_logger("worker").bind(action=action)
 
     def decide(self, partition: Partition, work: Work) -> Result | None:
-        """A result to commit, or None: the work waits for the outcome of one that is finished already."""
+        """A result to commit, or None: the work waits for the outcome of one that is finished already, or an index."""
         try:
             event = Event.parse(work.event)
         except EventError as error:
@@ -59,6 +59,9 @@ class Cancellations:
         if request_id is not None and (index.is_claimed(request_id) or index.is_committing(request_id)):
             return self._take_over(partition, work, request_id, event.reason)
         entry = index.claim(request_id) if request_id is not None else None
+        if request_id is None and not index.is_indexed:
+            partition.behind_index.append(work)
+            return None
         if request_id is None or entry is None:
             return self._remember(partition, work, event, secret)
         work.request_id, work.started_from = request_id, entry.value

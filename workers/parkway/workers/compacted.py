@@ -5,7 +5,7 @@ no position but an end-of-partition event with its offset.
 """
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 
@@ -38,7 +38,6 @@ def read_to_ends(
     read = 0
     if not left:
         return read
-    log = get_logger("restore")
     consumer = open_reader(**{"enable.partition.eof": True, "fetch.wait.max.ms": 10, "queued.min.messages": 100_000})
     try:
         consumer.assign([TopicPartition(topic, partition, places[partition][0]) for partition in left])
@@ -46,21 +45,28 @@ def read_to_ends(
             check(cancelled)
             messages = consumer.consume(5_000, 0.05)
             read += len(messages)
-            records = []
-            for message in messages:
-                error = message.error()
-                if error is None:
-                    records.append(message)
-                    continue
-                partition, offset = message.partition(), message.offset()
-                if error.code() != KafkaError._PARTITION_EOF:  # noqa: SLF001  librdkafka's local codes
-                    log.warning("restore_read_error", topic=topic, code=error.name(), detail=error.str())
-                elif partition in left and offset is not None and offset >= left[partition]:
-                    del left[partition]
+            records = [message for message in messages if message.error() is None]
             take(records)
+            if len(records) < len(messages):
+                for partition, offset in _ends(messages):
+                    if partition in left and offset >= left[partition]:
+                        del left[partition]
             for position in consumer.position([TopicPartition(topic, partition) for partition in left]):
                 if position.offset >= left[position.partition]:
                     del left[position.partition]
     finally:
         consumer.close()
     return read
+
+
+def _ends(messages: Sequence[Message]) -> Iterator[tuple[int, int]]:
+    """Of partitions that were read to their ends, (partition, offset); what else went wrong is logged."""
+    for message in messages:
+        error, partition, offset = message.error(), message.partition(), message.offset()
+        if error is None:
+            continue
+        if error.code() != KafkaError._PARTITION_EOF:  # noqa: SLF001  librdkafka's local codes
+            topic, name = message.topic(), error.name()
+            get_logger("restore").warning("restore_read_error", topic=topic, code=name, detail=error.str())
+        elif partition is not None and offset is not None:
+            yield partition, offset

@@ -49,7 +49,7 @@ class Dispatcher:
         self._cancellations = cancellations
 
     def decide(self, partition: Partition, work: Work) -> Task | Result | None:
-        """A task to run, a result to commit, or None: the work waits for the outcome of a transaction."""
+        """A task to run, a result to commit, or None: the work waits for the outcome of a transaction, or an index."""
         try:
             work.event = self._decode(work.record)
         except (jsonio.JsonError, FormatError) as error:
@@ -106,9 +106,9 @@ class Dispatcher:
     def _continuation(self, partition: Partition, work: Work) -> Task | Result | None:
         attributes = work.event.get("attributes")
         waits_for = attributes.get("request_id") if isinstance(attributes, dict) else None
-        request_id = partition.parked.waiting_for(str(waits_for))
+        request_id = partition.parked.waiting_for(str(waits_for), self._parent(work.record))
         if request_id is None:
-            return self._builder.ignored(work, "nobody_waits")
+            return self._nobodys(partition, work, "nobody_waits")
         if partition.parked.is_committing(request_id):
             partition.behind_commit.setdefault(request_id, []).append(work)
             return None
@@ -122,15 +122,29 @@ class Dispatcher:
             return self._builder.dead(work, DlqReason.BAD_REQUEST, str(error))
         assert isinstance(event, ApprovalResponseEvent)
         token = Token.parse(event.token)
-        request_id = partition.parked.of_approval(token.secret)
-        if request_id is None or (token.action, token.partition) != (self._plan.name, partition.number):
+        if (token.action, token.partition) != (self._plan.name, partition.number):
             return self._builder.ignored(work, "unknown_approval")
+        request_id = partition.parked.of_approval(token.secret, event.request_id)
+        if request_id is None:
+            return self._nobodys(partition, work, "unknown_approval")
         if request_id != event.request_id:
             return self._builder.ignored(work, "approval_of_another_request")
         if partition.parked.is_committing(request_id) or partition.parked.is_claimed(request_id):
             partition.behind_commit.setdefault(request_id, []).append(work)
             return None
         return self._resume(partition, work, request_id)
+
+    def _parent(self, record: Incoming) -> str | None:
+        """The request of this action that the record says it is for."""
+        given = headers.as_dict(record.headers).get(headers.PARENT)
+        subject, _, action = given.decode("utf-8", "replace").rpartition("/") if given is not None else ("", "", "")
+        return subject if action == self._plan.name else None
+
+    def _nobodys(self, partition: Partition, work: Work, why: str) -> Result | None:
+        if partition.parked.is_indexed:
+            return self._builder.ignored(work, why)
+        partition.behind_index.append(work)
+        return None
 
     def _resume(self, partition: Partition, work: Work, request_id: str) -> Task | Result:
         entry = partition.parked.claim(request_id)

@@ -3,8 +3,9 @@
 from dataclasses import dataclass, field
 
 import msgspec
+from confluent_kafka import Message
 
-from parkway.schemas.parked import ParkedRecord
+from parkway.schemas.parked import ParkedError, ParkedRecord
 from parkway.schemas.parked_head import ParkedHead, read_head
 from parkway.schemas.tokens import secret_of
 
@@ -69,3 +70,27 @@ class Entry(msgspec.Struct, gc=False):  # a restore makes one for every record
     def record(self) -> ParkedRecord:
         """Decode. Raises ParkedError, which a restore has ruled out."""
         return ParkedRecord.from_json(self.value)
+
+
+@dataclass(slots=True)
+class BrokenEntry:
+    """A parked record that cannot be decoded: it goes to the DLQ, with a tombstone."""
+
+    key: bytes
+    value: bytes
+    offset: int
+    reason: str
+
+    @classmethod
+    def of(cls, message: Message, failure: ParkedError) -> "BrokenEntry":
+        offset = message.offset()
+        return cls(message.key() or b"", message.value() or b"", offset if offset is not None else -1, str(failure))
+
+
+def entry_of(message: Message) -> Entry:
+    """Of a record that a restore has read. Raises ParkedError, also for one that does not belong to its key."""
+    entry = Entry.read(message.value() or b"")
+    subject, _, _ = (message.key() or b"").rpartition(b"/")
+    if not subject or subject != entry.request_id.encode("utf-8", "surrogatepass"):
+        raise ParkedError(f"parked record of {entry.request_id!r} under the key of {subject[:60]!r}")
+    return entry

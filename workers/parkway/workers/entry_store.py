@@ -1,21 +1,22 @@
-"""Where the parked entries of a partition are held: in memory here, on disk in entry_store_disk.py.
+"""Where the parked entries of a partition are held: in memory or on disk (entry_store_memory.py, entry_store_disk.py).
 
 A store is no state of its own: it holds what `<ns>.parked` says, a restore fills it, and it ends with its process.
 Applying the same changes once more, in their order, changes nothing: so a restore that was cancelled half-way may be
 begun again on top of what it left.
+
+A partition may start before everything that was read of it is indexed: then only its id finds an entry that is not
+yet, and whoever looks for one by something else waits while `is_indexed` is false.
 
 A store is used by one thread at a time: by a restore's, then on the event loop. `len` and `value_bytes` may be read
 from any. Whoever drops the last reference drops what the store holds.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Final, Protocol
+from typing import Protocol
 
-from parkway.schemas.tokens import secret_of
-from parkway.workers.deadlines import Deadlines
-from parkway.workers.entry import Entry
+from confluent_kafka import Message
 
-_OVERHEAD: Final = 550  # bytes of Python objects around an entry's value, measured (benchmarks/restore.py)
+from parkway.workers.entry import BrokenEntry, Entry
 
 
 class EntryStoreError(Exception):
@@ -44,6 +45,19 @@ class EntryStore(Protocol):
     def change(self, changes: Mapping[str, Entry | None]) -> None:
         """Put these entries in the place of what is there; None takes one out."""
 
+    def load(self, records: Mapping[bytes, Message]) -> None:
+        """What a restore has read: of each request id (UTF-8) the newest record, as it came, or its tombstone."""
+
+    @property
+    def is_indexed(self) -> bool:
+        """Is everything that was loaded found by all of what follows, and nothing broken to be taken?"""
+
+    def index(self, seconds: float) -> None:
+        """Index what was loaded, for about so long."""
+
+    def take_broken(self) -> list[BrokenEntry]:
+        """What was found among the loaded records that cannot be read, and is in the store no more."""
+
     def waiting_for(self, tool_request_id: str) -> str | None:
         """The request whose entry waits for this tool request."""
 
@@ -59,85 +73,3 @@ class EntryStore(Protocol):
 
 # Makes the store of one partition.
 MakeStore = Callable[[], EntryStore]
-
-
-class MemoryEntries:
-    """Values as they are, and an index of strings beside them: an `Entry` would take as much again."""
-
-    def __init__(self) -> None:
-        self._values: dict[str, bytes] = {}
-        self._waits: dict[str, str] = {}
-        self._secrets: dict[str, str] = {}
-        self._approvals: dict[str, str] = {}
-        self._awaiting = 0
-        self._deadlines = Deadlines()
-        self._bytes = 0
-
-    @property
-    def value_bytes(self) -> int:
-        return self._bytes
-
-    @property
-    def resident_bytes(self) -> int:
-        return self._bytes + len(self._values) * _OVERHEAD
-
-    @property
-    def awaiting_person(self) -> int:
-        return self._awaiting
-
-    def __len__(self) -> int:
-        return len(self._values)
-
-    def get(self, request_id: str) -> Entry | None:
-        value = self._values.get(request_id)
-        return Entry.read(value) if value is not None else None
-
-    def change(self, changes: Mapping[str, Entry | None]) -> None:
-        values, waits, secrets, deadlines = self._values, self._waits, self._secrets, self._deadlines
-        for request_id, new in changes.items():
-            value = values.get(request_id)
-            if value is not None:
-                self._take_out(Entry.read(value))
-            if new is None:
-                continue
-            head = new.head
-            values[request_id] = new.value
-            if head.waits_for:
-                waits[head.waits_for] = request_id
-            if head.approvals:
-                self._approvals.update(dict.fromkeys(new.approval_secrets, request_id))
-            self._awaiting += head.awaits_person
-            if head.token is not None:
-                secrets[secret_of(head.token)] = request_id
-            deadlines.add(request_id, head.deadline)
-            self._bytes += len(new.value)
-
-    def waiting_for(self, tool_request_id: str) -> str | None:
-        return self._waits.get(tool_request_id)
-
-    def of_secret(self, secret: str) -> str | None:
-        return self._secrets.get(secret)
-
-    def of_approval(self, secret: str) -> str | None:
-        return self._approvals.get(secret)
-
-    def due(self, now_ms: int) -> Iterator[str]:
-        return iter(self._deadlines.due(now_ms))
-
-    def _take_out(self, entry: Entry) -> None:
-        request_id, secret = entry.request_id, entry.secret
-        del self._values[request_id]
-        # Requesters choose secrets: two may have chosen the same, and the last one has it.
-        _remove(self._waits, entry.waits_for, request_id)
-        for approval in entry.approval_secrets:
-            _remove(self._approvals, approval, request_id)
-        self._awaiting -= entry.head.awaits_person
-        if secret is not None:
-            _remove(self._secrets, secret, request_id)
-        self._deadlines.discard(request_id, entry.deadline)
-        self._bytes -= len(entry.value)
-
-
-def _remove(index: dict[str, str], key: str, request_id: str) -> None:
-    if index.get(key) == request_id:
-        del index[key]

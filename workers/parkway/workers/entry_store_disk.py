@@ -21,6 +21,7 @@ from itertools import count
 from pathlib import Path
 from typing import Final
 
+from confluent_kafka import Message
 from rocksdict import (
     BlockBasedOptions,
     Cache,
@@ -32,7 +33,8 @@ from rocksdict import (
     WriteOptions,
 )
 
-from parkway.workers.entry import Entry
+from parkway.schemas.parked import ParkedError
+from parkway.workers.entry import BrokenEntry, Entry, entry_of
 from parkway.workers.entry_store import EntryStoreError
 
 _MB: Final = 1024 * 1024
@@ -84,6 +86,7 @@ class DiskEntries:
         self._count = 0
         self._bytes = 0
         self._awaiting = 0
+        self._broken: dict[bytes, BrokenEntry] = {}  # by request id
         self._swept = 0  # no deadline of an entry lies before this
         # By whoever lets go of it last: its assignment, the indexes that are kept, or a restore that was cancelled.
         weakref.finalize(self, _drop, database, number).atexit = False
@@ -113,12 +116,39 @@ class DiskEntries:
             found: list[bytes | None] = self._rocks[[self._key(b"e", name) for name in changes]] or []
         batch = WriteBatch(raw_mode=True)
         for (request_id, new), value in zip(changes.items(), found, strict=True):
+            if self._broken:
+                self._broken.pop(_encode(request_id), None)
             if value is not None:
                 self._take_out(batch, Entry.read(value), new)
             if new is not None:
                 self._put(batch, request_id, new)
         with self._database.errors_named():
             self._rocks.write(batch, self._database.without_log)
+
+    def load(self, records: Mapping[bytes, Message]) -> None:
+        """Indexed at once: memory is not for it."""
+        changes: dict[str, Entry | None] = {}
+        broken: dict[bytes, BrokenEntry] = {}
+        for request_id, message in records.items():
+            changes[_decode(request_id)] = None  # what was there before a record that is broken is gone too
+            if message.value() is not None:
+                try:
+                    changes[_decode(request_id)] = entry_of(message)
+                except ParkedError as failure:
+                    broken[request_id] = BrokenEntry.of(message, failure)
+        self.change(changes)
+        self._broken |= broken
+
+    @property
+    def is_indexed(self) -> bool:
+        return not self._broken
+
+    def index(self, seconds: float) -> None:
+        """There is nothing to do."""
+
+    def take_broken(self) -> list[BrokenEntry]:
+        broken, self._broken = self._broken, {}
+        return list(broken.values())
 
     def waiting_for(self, tool_request_id: str) -> str | None:
         return self._named(self._key(b"w", tool_request_id))

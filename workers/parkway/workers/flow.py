@@ -29,6 +29,7 @@ from parkway.workers.governor import Governor
 from parkway.workers.handlers import Handlers
 from parkway.workers.held import Lines
 from parkway.workers.in_hand import InHand
+from parkway.workers.indexing import Indexing
 from parkway.workers.queues import Queues
 from parkway.workers.results import ResultBuilder
 from parkway.workers.slots import Slots
@@ -88,6 +89,13 @@ class Flow:
         )
         self._keeps_steps = plan.keeps_steps
         self._judge = Judge(self._dispatcher, builder, action.name)
+        self.indexing = Indexing(
+            action.name,
+            builder,
+            add=lambda result: self._committer.add(result),  # noqa: PLW0108  (it is not there yet)
+            go_on=self._take_again,
+            crashed=crashed,
+        )
         self.backlog = Backlog(
             action,
             Queues(by_key=order == "key"),
@@ -168,10 +176,7 @@ class Flow:
                 self.backlog.release_key(partition, result.work)
             request_id = result.upsert[0] if result.upsert is not None else result.ends
             if request_id is not None:
-                waiting = partition.behind_commit.pop(request_id, [])
-                self.backlog.put_first([work for work in waiting if not is_cancellation(work)])
-                for work in filter(is_cancellation, waiting):
-                    self._cancel(partition, work)
+                self._take_again(partition, partition.behind_commit.pop(request_id, []))
             if partition.moved_without_work():
                 self._committer.add(Result(assignment.epoch, partition.number, None))
         self.admission.committed(results)
@@ -193,6 +198,7 @@ class Flow:
     def end_epoch(self) -> None:
         """What waits will be taken again; what runs, runs on."""
         self.handlers.end_epoch()
+        self.indexing.end_epoch()
         self.backlog.clear()
         self.admission.end_epoch()
         self._in_hand.clear()
@@ -210,6 +216,15 @@ class Flow:
                     result = self.handlers.raised(held.work, held.task, error)
                 self._vitals.handled("expired", 0.0)
                 self._finish(assignment.partitions[held.work.partition], held.work, result)
+
+    def _take_again(self, partition: Partition, waiting: Sequence[Work]) -> None:
+        """What they waited for is there."""
+        if not waiting:
+            return
+        self.backlog.put_first([work for work in waiting if not is_cancellation(work)])
+        for work in filter(is_cancellation, waiting):
+            self._cancel(partition, work)
+        self.pump_soon()
 
     # -- starts
 
@@ -271,6 +286,12 @@ class Flow:
         return self._retry.left(tried.attempts, now() - tried.since) if tried is not None else 0.0
 
     def _decide(self, partition: Partition, work: Work) -> Task | Result | None:
+        decision = self._judged(partition, work)
+        if not partition.parked.is_indexed:
+            self.indexing.looked(work.epoch, partition)
+        return decision
+
+    def _judged(self, partition: Partition, work: Work) -> Task | Result | None:
         try:
             return self._judge.decide(partition, work)
         except RegistryUnavailableError:

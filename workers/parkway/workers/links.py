@@ -18,7 +18,7 @@ from parkway.runtime.topology import offset_metadata_limit, partition_count, top
 from parkway.schemas.plan import ActionPlan
 from parkway.workers.consumer_thread import Listener
 from parkway.workers.consumers import GroupConsumer, ResumeConsumer
-from parkway.workers.entry_store import MemoryEntries
+from parkway.workers.entry_store_memory import MemoryEntries
 from parkway.workers.restore import Restorer
 from parkway.workers.stores import Stores
 from parkway.workers.takers import ResumeTaker, Taker

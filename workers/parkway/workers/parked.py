@@ -6,7 +6,8 @@ again. A cancellation may take over the claim of a handler that still runs, and 
 
 An upsert enters the index before it is produced, because a fast tool response may be read before the commit
 call returns; a response that meets a committing entry waits for the outcome. The store holds what is committed and
-nothing else; what is in hand is in memory here, on top of it.
+nothing else; what is in hand is in memory here, on top of it. Until all that a restore has read is indexed
+(entry_store.py), None from a look-up other than by id does not mean that there is nothing.
 """
 
 from collections.abc import Iterator
@@ -15,8 +16,9 @@ from enum import Enum, auto
 from itertools import islice
 from typing import Final
 
-from parkway.workers.entry import Entry, Origin
-from parkway.workers.entry_store import EntryStore, MemoryEntries
+from parkway.workers.entry import BrokenEntry, Entry, Origin
+from parkway.workers.entry_store import EntryStore
+from parkway.workers.entry_store_memory import MemoryEntries
 
 _REMEMBERED_ENDS: Final = 2_000
 
@@ -47,6 +49,7 @@ class ParkedIndex:
         self._waits: dict[str, str] = {}  # of what is committing: tool request id -> request id
         self._approvals: dict[str, str] = {}  # of what is committing: secret of an approval -> request id
         self._secrets: dict[str, str] = {}  # of first calls and of what is committing: secret -> request id
+        self._was_broken = False
         self._ended: dict[str, str | None] = {}  # the last ones: request id -> secret
 
     def __len__(self) -> int:
@@ -66,9 +69,27 @@ class ParkedIndex:
         """What `max_awaiting` bounds."""
         return self._store.awaiting_person
 
+    @property
+    def is_indexed(self) -> bool:
+        """Is everything that a restore has read found by what it waits for, by its secrets and by its deadline?"""
+        return self._store.is_indexed
+
+    def index(self, seconds: float) -> None:
+        """Go on with that, for about so long."""
+        self._store.index(seconds)
+
+    def take_broken(self) -> list[BrokenEntry]:
+        """What was found unreadable on the way, once. What comes under these ids from now on is new."""
+        broken = self._store.take_broken()
+        self._was_broken |= bool(broken)
+        return broken
+
     def committed_entries(self) -> EntryStore | None:
-        """What is parked, once nothing is in a transaction any more; None while something is."""
-        return None if self._committing else self._store
+        """What is parked, once nothing is in a transaction any more; None while something is.
+
+        None also after something unreadable was found: it is in no store, and perhaps its tombstone is not written.
+        """
+        return None if self._committing or self._was_broken else self._store
 
     def start(self, request_id: str, origin: Origin) -> Verdict:
         """A request record is to be run: claims its id, or says why not."""
@@ -82,16 +103,20 @@ class ParkedIndex:
         same = known == origin or known.request_hash == origin.request_hash
         return Verdict.REPEAT if same else Verdict.CONFLICT
 
-    def waiting_for(self, tool_request_id: str) -> str | None:
-        """The request that waits for the response to this tool request."""
+    def waiting_for(self, tool_request_id: str, parent: str | None = None) -> str | None:
+        """The request that waits for the response to this tool request; `parent` if it is right about itself."""
+        if parent is not None and not self._store.is_indexed:
+            self._store.get(parent)
         return self._waits.get(tool_request_id) or self._store.waiting_for(tool_request_id)
 
     def of_secret(self, secret: str) -> str | None:
         """The request in flight or parked whose cancel token ends in this."""
         return self._secrets.get(secret) or self._store.of_secret(secret)
 
-    def of_approval(self, secret: str) -> str | None:
-        """The request that the token of an approval, which ends in this, was made for."""
+    def of_approval(self, secret: str, asked: str) -> str | None:
+        """The request that the token of an approval, which ends in this, was made for: `asked` if it is right."""
+        if not self._store.is_indexed:
+            self._store.get(asked)
         return self._approvals.get(secret) or self._store.of_approval(secret)
 
     def secret_of(self, request_id: str) -> str | None:

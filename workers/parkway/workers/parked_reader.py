@@ -1,4 +1,8 @@
-"""Records of `<ns>.parked`, as a restore reads them: entries, remembered cancellations, steps, and what is broken."""
+"""Records of `<ns>.parked`, as a restore reads them: requests, remembered cancellations, steps, and what is broken.
+
+A partition waits for this, so what can wait is left to the store: a request's record is not decoded here, and when
+the same request was parked again or has ended behind it, it never is.
+"""
 
 from collections.abc import Mapping, Sequence
 
@@ -13,10 +17,10 @@ from parkway.schemas.parked import (
     split_parked_key,
     split_step_subject,
 )
-from parkway.workers.entry import Entry
-from parkway.workers.restored import BrokenEntry, Restored
+from parkway.workers.entry import BrokenEntry
+from parkway.workers.restored import Restored
 
-Changes = dict[str, Entry | None]  # by request id; None: its end
+Requests = dict[bytes, Message]  # the newest record by request id
 
 
 class ParkedReader:
@@ -29,30 +33,31 @@ class ParkedReader:
 
     def take(self, messages: Sequence[Message]) -> None:
         """Records in the order of their offsets, as far as they are of one partition."""
-        changes: dict[int, Changes] = {partition: {} for partition in self._restored}
+        requests: dict[int | None, Requests] = {partition: {} for partition in self._restored}
+        own, subject = self._own, slice(-len(self._own))
         for message in messages:
-            self._apply(message, changes)
-        for partition, changed in changes.items():
-            if changed:
-                self._restored[partition].entries.change(changed)
+            key = message.key()
+            if key is not None and key.endswith(own) and key.isascii():
+                requests[message.partition()][key[subject]] = message
+            else:
+                self._other(message)
+        for partition, restored in self._restored.items():
+            if found := requests[partition]:
+                restored.entries.load(found)
 
-    def _apply(self, message: Message, changes: dict[int, Changes]) -> None:
-        partition, offset = message.partition(), message.offset()
+    def _other(self, message: Message) -> None:
+        """Not a request of this action, or one with a name that takes longer to tell."""
+        partition, key, value = message.partition(), message.key() or b"", message.value()
         assert partition is not None
-        assert offset is not None
-        key, value = message.key() or b"", message.value()
         here = self._restored[partition]
         try:
-            subject, action, kind = self._split(key)
+            subject, action, kind = split_parked_key(key)
             if action != self._action:
                 return
             if here.broken:
                 here.broken = [broken for broken in here.broken if broken.key != key]
             if kind is ParkedKind.REQUEST:
-                changed = changes[partition]
-                changed[subject] = None  # what was there before a record that is broken is gone too
-                if value is not None:
-                    changed[subject] = _entry(subject, value)
+                here.entries.load({subject.encode(): message})
             elif kind is ParkedKind.STEP:
                 place = split_step_subject(subject)
                 here.steps.put(*place, None)
@@ -64,17 +69,4 @@ class ParkedReader:
                     here.cancellations[key] = ParkedCancellation.from_json(value)
         except ParkedError as failure:
             if value is not None:
-                here.broken.append(BrokenEntry(key, value, offset, str(failure)))
-
-    def _split(self, key: bytes) -> tuple[str, str, ParkedKind]:
-        """As `split_parked_key`, which takes longer."""
-        if key.endswith(self._own) and len(key) > len(self._own) and key.isascii():
-            return key[: -len(self._own)].decode(), self._action, ParkedKind.REQUEST
-        return split_parked_key(key)
-
-
-def _entry(request_id: str, value: bytes) -> Entry:
-    entry = Entry.read(value)
-    if entry.request_id != request_id:
-        raise ParkedError(f"parked record of {entry.request_id!r} under the key of {request_id!r}")
-    return entry
+                here.broken.append(BrokenEntry.of(message, failure))

@@ -28,7 +28,8 @@ from parkway.schemas.plan import ActionPlan
 from parkway.schemas.state import state_key
 from parkway.workers.compacted import check, read_to_ends
 from parkway.workers.completion import CommittedMap, Completion
-from parkway.workers.entry_store import MakeStore, MemoryEntries
+from parkway.workers.entry_store import MakeStore
+from parkway.workers.entry_store_memory import MemoryEntries
 from parkway.workers.kept import Kept
 from parkway.workers.parked_reader import ParkedReader
 from parkway.workers.restored import Restored

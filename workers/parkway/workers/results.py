@@ -27,12 +27,11 @@ from parkway.workers.effects import (
     Task,
     UndeliverableError,
 )
-from parkway.workers.entry import Entry
+from parkway.workers.entry import BrokenEntry, Entry
 from parkway.workers.journal import Journal
 from parkway.workers.origins import cancel_secret, request_hash
 from parkway.workers.outbox import Cause, Outbox
 from parkway.workers.poison import Conviction
-from parkway.workers.restored import BrokenEntry
 from parkway.workers.times import now_ms
 from parkway.workers.work import Epoch, Result, Work
 

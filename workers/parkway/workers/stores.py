@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from parkway.runtime.logs import get_logger
 from parkway.runtime.settings import Settings
 from parkway.schemas.errors import ParkwayError
-from parkway.workers.entry_store import EntryStoreError, MakeStore, MemoryEntries
+from parkway.workers.entry_store import EntryStoreError, MakeStore
+from parkway.workers.entry_store_memory import MemoryEntries
 
 if TYPE_CHECKING:
     from parkway.workers.entry_store_disk import Database

@@ -293,6 +293,7 @@ class Worker:
         """The group has moved on; `on_lost` is on its way. Until then nothing may be done for this epoch."""
         self._assignment = None
         self._flow.admission.end_epoch()
+        self._flow.indexing.end_epoch()
         self.vitals.revoked()
         self._flow.handlers.end_epoch()
         self._carried.drop()
@@ -329,10 +330,7 @@ class Worker:
             # The maps are unclean and carry this epoch's stamp from now on: nothing starts before that is committed.
             self._committer.add(Result(epoch, number, None))
         self._flow.steps.remove_orphans(assignment)
-        for number, one in restored.items():
-            for broken in one.broken:
-                self._log.error("parked_record_unreadable", partition=number, reason=broken.reason)
-                self._committer.add(self._builder.broken(epoch, number, broken))
+        self._flow.indexing.begin_epoch(assignment, {number: one.broken for number, one in restored.items()})
         self.vitals.taking()
         self._wants.update()
         asyncio.get_running_loop().call_later(CATCH_UP_SECONDS, self._flow.pump_soon)
