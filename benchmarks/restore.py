@@ -105,7 +105,7 @@ def bare_loop(settings: Settings) -> tuple[float, Any]:
     consumer.assign([TopicPartition(settings.topics.parked, 0, 0)])
     found: dict[bytes | None, bytes | None] = {}
     while True:
-        for message in consumer.consume(5_000, 0.1):
+        for message in consumer.consume(5_000, 0.05):
             error = message.error()
             if error is None:
                 found[message.key()] = message.value()
