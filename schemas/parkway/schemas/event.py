@@ -1,6 +1,6 @@
 """The event every process reads and writes: an envelope and a map of attributes (DESIGN 4.1)."""
 
-import uuid
+import os
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple, NoReturn, Self
 
@@ -109,12 +109,14 @@ class Event:
 
     def to_json(self) -> bytes:
         """Write the event. Raises EventError with the path of a value that was changed to no JSON."""
+        return self._dumps(self._written())
+
+    def to_json_with_lineage(self, upstream_event_id: str, upstream_action_name: str) -> bytes:
+        """The same as `with_lineage(...).to_json()`, without the event in between."""
         body = self._written()
-        try:
-            return orjson.dumps(body, default=_write_other, option=_WRITE_OPTIONS)
-        except (TypeError, EventError) as error:
-            json_form(body, "")  # raises with the path
-            raise EventError(f"{self.type}: {error}") from None
+        body["upstreamEventId"] = upstream_event_id
+        body["upstreamActionName"] = upstream_action_name
+        return self._dumps(body)
 
     def to_dict(self) -> dict[str, Any]:
         """The event's JSON object, a copy."""
@@ -172,6 +174,13 @@ class Event:
             body["upstreamActionName"] = self.upstream_action_name
         return body
 
+    def _dumps(self, body: dict[str, Any]) -> bytes:
+        try:
+            return orjson.dumps(body, default=_write_other, option=_WRITE_OPTIONS)
+        except (TypeError, EventError) as error:
+            json_form(body, "")  # raises with the path
+            raise EventError(f"{self.type}: {error}") from None
+
     def __json_form__(self) -> dict[str, Any]:
         return self._written()
 
@@ -181,8 +190,10 @@ TYPED_EVENTS: Final[dict[str, type[Event]]] = {}
 
 
 def new_id() -> str:
-    """A random UUID as text, the id of a new event."""
-    return str(uuid.uuid4())
+    """A random UUID (version 4) as text, the id of a new event. `uuid` takes twice the time, by way of an object."""
+    digits = os.urandom(16).hex()
+    variant = "89ab"[int(digits[16], 16) & 3]
+    return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-{variant}{digits[17:20]}-{digits[20:]}"
 
 
 def check_envelope(body: Any) -> Envelope:

@@ -58,6 +58,40 @@ def json_form(value: Any, path: str, depth: int = 0) -> Any:
 
     Raises EventError with the path (`user_context.a[2].b`) of the first value that has no such form.
     """
+    try:
+        return _plain(value, depth)
+    except _NotPlainError:
+        return _any(value, path, depth)
+
+
+class _NotPlainError(Exception):
+    """A value is no plain JSON, or too much of it."""
+
+
+def _plain(value: Any, depth: int) -> Any:
+    """The copy of what is JSON already, as most values are: no path is built on the way. Raises _NotPlainError."""
+    kind = type(value)
+    if kind is str:
+        if value.isascii() or _is_valid(value):
+            return value
+    elif value is None or kind is bool:
+        return value
+    elif kind is int:
+        if _SMALLEST_INT <= value <= _LARGEST_INT:
+            return value
+    elif kind is float:
+        if isfinite(value):
+            return value
+    elif depth < jsonio.MAX_DEPTH:
+        if kind is list:
+            return [_plain(item, depth + 1) for item in value]
+        if kind is dict and all(type(key) is str and (key.isascii() or _is_valid(key)) for key in value):
+            return {key: _plain(item, depth + 1) for key, item in value.items()}
+    raise _NotPlainError
+
+
+def _any(value: Any, path: str, depth: int) -> Any:
+    """The same for every value."""
     if value is None or value is True or value is False:
         return value
     own_form = getattr(type(value), "__json_form__", None)
@@ -109,12 +143,18 @@ def _key(key: Any, path: str) -> str:
 
 def _text(value: str, path: str) -> str:
     text = str.__str__(value)
+    if not _is_valid(text):
+        raise EventError(f"{path}: {short(text)} is not valid Unicode (a lone surrogate)")
+    return text
+
+
+def _is_valid(text: str) -> bool:
     if not text.isascii():
         try:
             text.encode()
         except UnicodeEncodeError:
-            raise EventError(f"{path}: {short(text)} is not valid Unicode (a lone surrogate)") from None
-    return text
+            return False
+    return True
 
 
 def _integer(value: int, path: str) -> int:

@@ -121,7 +121,7 @@ class Context:
         """
         self._check_open("output")
         if to is None:
-            self._sent.outputs.append(Event.parse(OutputEvent(output=value).to_json()))
+            self._sent.outputs.append(OutputEvent(output=value))  # it owns a copy
             return
         if not isinstance(to, Sink):
             raise TypeError(f"ctx.output(..., to={type(to).__name__}): a Sink, such as to=self.orders")

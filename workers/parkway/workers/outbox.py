@@ -176,5 +176,5 @@ class Outbox:
         ]
 
     def _record(self, topic: str, cause: Cause, event: Event, out: Headers) -> Record:
-        written = self._codec.encode(event.with_lineage(cause.event_id, self._action).to_json())
+        written = self._codec.encode(event.to_json_with_lineage(cause.event_id, self._action))
         return Record(topic, cause.partition, cause.key, written, out)
