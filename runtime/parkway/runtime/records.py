@@ -1,11 +1,11 @@
 """Kafka records as plain values: taken ones and ones to produce."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from confluent_kafka import Message
 
-from parkway.schemas.headers import Headers
+from parkway.schemas.headers import Headers, as_dict
 
 # Values: nobody changes one once it is made. Not frozen, as that makes the construction four times as dear, and a
 # router constructs two for every event.
@@ -40,6 +40,14 @@ class Incoming:
     value: bytes | None
     headers: Headers
     unreadable_headers: bool = False
+    _by_name: dict[str, bytes] | None = field(default=None, init=False, repr=False, compare=False)
+
+    def headers_by_name(self) -> dict[str, bytes]:
+        """As `headers.as_dict`, looked at once. Not to be changed."""
+        found = self._by_name
+        if found is None:
+            found = self._by_name = as_dict(self.headers)
+        return found
 
 
 def incoming(message: Message) -> Incoming:

@@ -93,8 +93,9 @@ class Committer:
         """A result waits for its transaction; one of another epoch is dropped."""
         if self._assignment is None or result.epoch is not self._assignment.epoch:
             return
+        result.size = _size(result)
         self._results.append(result)
-        self._bytes += _size(result)
+        self._bytes += result.size
         self._quiet.clear()
         self._wake.set()
 
@@ -183,11 +184,12 @@ class Committer:
         batch: list[Result] = []
         size = 0
         while self._results and len(batch) < self._largest:
-            size += _size(self._results[0])
-            if batch and size > LARGEST_TRANSACTION:
+            found = self._results[0].size
+            if batch and size + found > LARGEST_TRANSACTION:
                 break
+            size += found
             batch.append(self._results.popleft())
-        self._bytes -= sum(map(_size, batch))
+        self._bytes -= size
         return batch
 
     def _aborted(self, batch: list[Result], aborted: AbortedError) -> None:
@@ -203,7 +205,7 @@ class Committer:
         else:
             self._largest = max(1, len(batch) // 2)  # it may have been too much for its time
         self._results.extendleft(reversed(batch))
-        self._bytes += sum(map(_size, batch))
+        self._bytes += sum(result.size for result in batch)
 
     def _isolate(self, batch: list[Result], refused: RecordRefusedError) -> None:
         """Find the result that Kafka refuses by halving, and replace it; the others are not affected."""
@@ -216,6 +218,7 @@ class Committer:
         for result in guilty:
             if not self._builder.undeliverable(result, str(refused)):
                 raise FatalTransactionError(f"Kafka refuses every form of a result: {refused}") from refused
+            result.size = _size(result)
 
     def _drop(self) -> None:
         self._results.clear()
@@ -224,7 +227,11 @@ class Committer:
 
 
 def _size(result: Result) -> int:
-    return sum(len(record.value or b"") for record in result.records)
+    size = 0
+    for record in result.records:
+        if record.value is not None:
+            size += len(record.value)
+    return size
 
 
 def _changed(result: Result) -> list[str]:

@@ -73,7 +73,7 @@ class Dispatcher:
         return event
 
     def _new_work(self, work: Work) -> Task | Result:
-        found = headers.as_dict(work.record.headers)
+        found = work.record.headers_by_name()
         given = found.get(headers.DEADLINE)
         root_id = found[headers.ROOT_ID].decode("utf-8", "replace") if headers.ROOT_ID in found else None
         deadline = headers.number(given, now_ms() + self._default_deadline_ms)
@@ -156,23 +156,16 @@ class Dispatcher:
 
     def started(self, partition: Partition, held: Held, permit: Permit | None, steps: StepLog | None = None) -> Task:
         """The task as it starts now. The time of a request that names no deadline begins here, not in a queue."""
-        held.work.state_from = partition.state.get(held.work.record.key)
         task, now = held.task, now_ms()
         tried = partition.completion(held.work.lane).tried(held.work.record.offset)
-        return Task(
-            event=task.event,
-            deadline=task.asked_deadline if task.asked_deadline is not None else now + self._default_deadline_ms,
-            parked=task.parked,
-            record_key=task.record_key,
-            asked_deadline=task.asked_deadline,
-            attempt=tried.attempts + 1 if tried is not None else 1,
-            since=tried.since * 1000 if tried is not None else now,
-            permit=permit,
-            root_id=task.root_id,
-            state=held.work.state_from,
-            steps=steps,
-            record_headers=task.record_headers,
-        )
+        if task.asked_deadline is None:
+            task.deadline = now + self._default_deadline_ms
+        task.attempt = tried.attempts + 1 if tried is not None else 1
+        task.since = tried.since * 1000 if tried is not None else now
+        task.permit = permit
+        task.state = held.work.state_from = partition.state.get(held.work.record.key)
+        task.steps = steps
+        return task
 
     def again(self, work: Work, task: Task) -> Task:
         """The task for another attempt: the one before may have changed its event."""

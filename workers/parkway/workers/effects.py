@@ -115,6 +115,21 @@ class Effects:
     payloads: list[Payload] = field(default_factory=list)
     state: dict[str, Any] | None = None
 
+    @property
+    def nothing(self) -> bool:
+        """Does the record end without a trace?"""
+        return not (
+            self.events
+            or self.outputs
+            or self.response is not None
+            or self.park is not None
+            or self.failure is not None
+            or self.again is not None
+            or self.journal
+            or self.payloads
+            or self.state is not None
+        )
+
     def how(self) -> str | None:
         """How a request ended: `answered`, or the type of its failed response; None where there is no response."""
         if self.response is None:
@@ -127,7 +142,9 @@ class Effects:
 
 @dataclass(slots=True)
 class Task:
-    """One record for an action. `event` is the decoded JSON object. Never changed; freezing it would cost 4x the time.
+    """One record for an action. `event` is the decoded JSON object.
+
+    Made when its record is dispatched, completed when it starts, and never changed after that.
 
     `deadline` is in milliseconds since 1970 (UTC). `parked` is set when `event` resumes something.
     `record_key` is the record's Kafka key. `asked_deadline` is the deadline that the record itself names, or

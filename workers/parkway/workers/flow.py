@@ -177,8 +177,9 @@ class Flow:
             request_id = result.upsert[0] if result.upsert is not None else result.ends
             if request_id is not None:
                 self._take_again(partition, partition.behind_commit.pop(request_id, []))
-            if partition.moved_without_work():
-                self._committer.add(Result(assignment.epoch, partition.number, None))
+        for number in {result.partition for result in results}:
+            if assignment.partitions[number].moved_without_work():
+                self._committer.add(Result(assignment.epoch, number, None))
         self.admission.committed(results)
         self.pump_soon()
 

@@ -5,12 +5,14 @@ No record takes the worker, and so its neighbours, down: what its action raises 
 
 import asyncio
 import time
-from collections.abc import Callable
+import types
+from collections.abc import Callable, Generator
 from contextvars import copy_context
 
 from opentelemetry.trace import Span
 from structlog.contextvars import bind_contextvars
 
+from parkway.runtime import tracing
 from parkway.runtime.logs import get_logger
 from parkway.schemas.errors import DlqReason
 from parkway.workers.adoption import Carried
@@ -20,7 +22,7 @@ from parkway.workers.governor import Governor
 from parkway.workers.limiter import Permit
 from parkway.workers.results import ResultBuilder
 from parkway.workers.slots import Slots
-from parkway.workers.spans import describe_end, handling
+from parkway.workers.spans import NO_SPAN, describe_end, handling
 from parkway.workers.vitals import Vitals
 from parkway.workers.work import Result, Work
 
@@ -72,9 +74,9 @@ class Handlers:
         """Run the action; there is a free slot."""
         self._slots.take()
         self._governor.started()
-        running = asyncio.create_task(self._handle(work, task), context=self._context.copy())
-        running.add_done_callback(lambda ended: self._on_end(ended, permit))
-        self._running[work] = running
+        running = self._handle(work, task, permit)
+        running.send(None)  # up to `_begun`
+        self._running[work] = asyncio.get_running_loop().create_task(running, context=self._context.copy())
 
     def adopt(self, work: Work, running: asyncio.Task[None]) -> None:
         """A handler of an ended epoch goes on in this one."""
@@ -111,10 +113,28 @@ class Handlers:
             self._log.exception("failure_not_written", origin=place(work.record))
             return self._builder.dead(work, DlqReason.ACTION_FAILED, type(second).__name__, task)
 
-    async def _handle(self, work: Work, task: Task) -> None:
+    async def _handle(self, work: Work, task: Task, permit: Permit | None) -> None:
+        """One record, and its end: here, as a callback of the task would cost as much as the task."""
+        try:
+            await _begun()
+            await self._until_finished(work, task)
+        except GeneratorExit:  # the loop is gone
+            raise
+        except BaseException as error:
+            self._ended(permit)
+            if isinstance(error, asyncio.CancelledError | KeyboardInterrupt):
+                raise
+            self._crashed(error)  # ours, not the handler's: it must not leave a record in hand for ever
+        else:
+            self._ended(permit)
+
+    async def _until_finished(self, work: Work, task: Task) -> None:
         began = time.perf_counter()
-        with handling(self._action.name, self._group, work, task) as span:
-            outcome, result = await self._run(work, task, span)
+        if tracing.tracer() is None:
+            outcome, result = await self._run(work, task, NO_SPAN)
+        else:
+            with handling(self._action.name, self._group, work, task) as span:
+                outcome, result = await self._run(work, task, span)
         if self._running.pop(work, None) is None:
             self._carried.finished(work, result)  # its epoch has ended; the next one may adopt it
             return
@@ -139,7 +159,7 @@ class Handlers:
         describe_end(span, outcome, effects, raised)
         return outcome, result
 
-    def _on_end(self, ended: asyncio.Task[None], permit: Permit | None) -> None:
+    def _ended(self, permit: Permit | None) -> None:
         self._slots.give_back()
         if permit is not None:
             permit.end()
@@ -147,9 +167,15 @@ class Handlers:
             self._governor.ended()
         except Exception as failure:  # of a record that could start now
             self._crashed(failure)
-        error = None if ended.cancelled() else ended.exception()
-        if error is not None:
-            self._crashed(error)  # ours, not the handler's: it must not leave a record in hand for ever
+
+
+@types.coroutine
+def _begun() -> Generator[None, None, None]:
+    """Where a coroutine stands when its task takes it over.
+
+    One that is cancelled before the first step of its task would never be entered, and so end nothing.
+    """
+    yield
 
 
 def _outcome(effects: Effects) -> str:

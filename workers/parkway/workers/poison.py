@@ -103,8 +103,10 @@ class Standing:
 
     def may_start(self, lane: Lane, offset: int, *, alone: bool) -> bool:
         """May this record start now? The newest maps, committed and on their way, say that it may have been."""
-        maps = self._committed[lane], self._sent[lane]
-        return all(one.allows(offset) and (one.alone == offset or not alone) for one in maps)
+        committed, sent = self._committed[lane], self._sent[lane]
+        if alone and not committed.alone == sent.alone == offset:
+            return False
+        return committed.allows(offset) and sent.allows(offset)
 
     @property
     def says_alone(self) -> bool:

@@ -64,6 +64,9 @@ class ResultBuilder:
         result = Result(work.epoch, work.partition, work, task, again=effects.again)
         if effects.again is not None:
             return result
+        if effects.nothing:
+            self._end(result, work.request_id)
+            return result
         cause = self._cause(result, task)
         try:
             self._fill(result, cause, effects, work.request_id)

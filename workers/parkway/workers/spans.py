@@ -19,7 +19,7 @@ from parkway.schemas import headers
 from parkway.workers.effects import Effects, Task
 from parkway.workers.work import Work
 
-_NO_SPAN: Final = trace.INVALID_SPAN
+NO_SPAN: Final = trace.INVALID_SPAN
 
 
 def trace_models(*, capture_content: bool) -> None:
@@ -40,9 +40,9 @@ def handling(action: str, group: str, work: Work, task: Task) -> Iterator[Span]:
     """Run the body in the span of this work; `work.traceparent` is set. No span while tracing is off."""
     tracer = tracing.tracer()
     if tracer is None:
-        yield _NO_SPAN
+        yield NO_SPAN
         return
-    given = headers.as_dict(work.record.headers)
+    given = work.record.headers_by_name()
     context = tracing.context_of(given)
     with tracer.start_as_current_span(
         f"process {work.record.topic}",

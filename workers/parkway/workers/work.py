@@ -116,6 +116,7 @@ class Result:
     ends: str | None = None  # request id that this result ends
     how: str | None = None  # of a response: `answered`, or the error's type
     refusals: int = 0
+    size: int = 0  # bytes of its records' values, as the committer reckons them
     again: float | None = None  # seconds: the attempt failed, and the record is handled once more after them
 
     def produced(self) -> list[Record]:

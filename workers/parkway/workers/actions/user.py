@@ -78,6 +78,8 @@ class UserAction:
         if deadline is not None and deadline <= now():
             return self.expired(task)
         try:
+            if deadline is None and self._timeout is None:
+                return await self._attempt(task, None)
             return await self._before(deadline, task)
         except _TooLateError:
             self._log_failure("action_deadline_exceeded", task.attempt)
@@ -121,8 +123,6 @@ class UserAction:
 
     async def _before(self, deadline: float | None, task: Task) -> Effects:
         """Raises _TooLateError at the deadline, TimeoutError when the attempt takes too long."""
-        if deadline is None and self._timeout is None:
-            return await self._attempt(task, deadline)
         whole = asyncio.timeout(deadline - now() if deadline is not None else None)
         one = asyncio.timeout(self._timeout)
         effects, cause = None, None
@@ -159,29 +159,26 @@ class UserAction:
         except (EventError, BodyError) as error:
             return _failure(DlqReason.BAD_REQUEST, str(error), task.attempt)
         try:
-            returned = await self._call(arguments)
-        finally:
-            context.close()
-        if isinstance(returned, Event):
-            raise TypeError(f"the handler returned an event ({returned.type!r}); send it with ctx.send(event)")
-        sent = context.sent()
-        return Effects(events=sent.events, outputs=sent.outputs, payloads=sent.payloads, state=sent.state)
-
-    def _state(self, task: Task) -> State:
-        assert task.record_key is not None, "the context asks for none without a key"
-        return State(self.name, task.record_key, task.state, self._max_state_bytes)
-
-    async def _call(self, arguments: tuple[Any, ...]) -> Any:
-        try:
             if self._is_async:
-                return await self._method(*arguments)
-            return await run_in_thread(self._method, *arguments)
+                returned = await self._method(*arguments)
+            else:
+                returned = await run_in_thread(self._method, *arguments)
         except asyncio.CancelledError as error:
             current = asyncio.current_task()
             if current is None or current.cancelling():
                 raise
             # Nobody cancelled this record: it must end, not stay in hand for ever.
             raise RuntimeError("the handler awaited something that was cancelled") from error
+        finally:
+            context.close()
+        if isinstance(returned, Event):
+            raise TypeError(f"the handler returned an event ({returned.type!r}); send it with ctx.send(event)")
+        sent = context.sent()
+        return Effects(sent.events, sent.outputs, payloads=sent.payloads, state=sent.state)
+
+    def _state(self, task: Task) -> State:
+        assert task.record_key is not None, "the context asks for none without a key"
+        return State(self.name, task.record_key, task.state, self._max_state_bytes)
 
     def _log_failure(self, event: str, attempt: int, error: BaseException | None = None) -> None:
         metrics.ATTEMPTS_FAILED.labels(self.name).inc()
