@@ -1,10 +1,12 @@
 """Chats under random SIGKILL and SIGSTOP of routers, workers and brokers: exactly one right answer each.
 
     python -m tests.chaos [--requests 5000] [--seconds 300] [--brokers 1] [--seed N]
+    python -m tests.chaos --brokers 3 --lose-broker [...]
 
 Chat requests of one to three tool rounds come in evenly; processes are killed, and started again as an orchestrator
 would, or halted and woken up, some for longer than the session timeout; brokers for longer than the transaction
-timeout. Then the faults end, and what is left is worked off. Prints every fault. The same seed gives the same faults.
+timeout. With `--lose-broker` one of three brokers dies for ever, in the middle third: the two others go on. Then the
+faults end, and what is left is worked off. Prints every fault. The same seed gives the same faults.
 Exit 1 when a request has not exactly one answer, or a wrong one, or anything is left parked or dead-lettered.
 """
 
@@ -19,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "integration"))  # its helper
 
 from installation import Installation, event
 from tests.chaos.check import Request, Verdict, judge
-from tests.chaos.faults import schedule, summary
+from tests.chaos.faults import lose_broker, schedule, summary
 from tests.chaos.fleet import Fleet, Start
 
 from parkway.runtime.logs import configure_logs
@@ -48,6 +50,8 @@ def run(one: Installation, kafka: PipKafka, arguments: argparse.Namespace) -> Ve
     for number in range(WORKERS):
         starts[f"worker-{number}"] = lambda name=f"worker-{number}": one.worker(name, **_ENVIRONMENT)
     faults = schedule(arguments.seed, arguments.seconds, ROUTERS, WORKERS, arguments.brokers)
+    if arguments.lose_broker:
+        faults = lose_broker(faults, arguments.seed, arguments.seconds, arguments.brokers)
     requests = make_requests(arguments.requests, arguments.seed)
     print(f"seed {arguments.seed}: {len(requests)} chat requests, {arguments.brokers} broker(s), {summary(faults)}")
     fleet = Fleet(kafka, starts)
@@ -56,7 +60,7 @@ def run(one: Installation, kafka: PipKafka, arguments: argparse.Namespace) -> Ve
     while (now := time.monotonic() - began) < arguments.seconds or waiting:
         while waiting and waiting[0].at <= now:
             fault = waiting.pop(0)
-            print(f"[{now:6.1f} s] {fault.kind} {fault.target} for {fault.lasts:.1f} s ({sent} sent)", flush=True)
+            print(f"[{now:6.1f} s] {fault} ({sent} sent)", flush=True)
             fleet.inject(fault, now)
         fleet.tend(now)
         while sent < len(requests) and sent < now * due:
@@ -92,9 +96,12 @@ def main() -> int:
     parser.add_argument("--requests", type=int, default=5_000)
     parser.add_argument("--seconds", type=float, default=300.0, help="how long faults are injected")
     parser.add_argument("--brokers", type=int, choices=(1, 3), default=1)
+    parser.add_argument("--lose-broker", action="store_true", help="one of three brokers dies and never comes back")
     parser.add_argument("--seed", type=int, default=random.randrange(1_000_000))
     parser.add_argument("--logs", type=Path, help="keep the processes' logs in this folder")
     arguments = parser.parse_args()
+    if arguments.lose_broker and arguments.brokers != 3:
+        parser.error("--lose-broker needs --brokers 3: one broker that dies takes everything with it")
     configure_logs(level="error")
     folder = arguments.logs or Path(tempfile.mkdtemp(prefix="parkway-chaos-"))
     folder.mkdir(parents=True, exist_ok=True)

@@ -1,5 +1,6 @@
 """What is done to an installation, and when: a schedule that a seed repeats."""
 
+import math
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -9,6 +10,9 @@ from enum import StrEnum
 _BROKER_AWAY = (0.5, 14.0)
 _PROCESS_PAUSED = (0.2, 14.0)  # some longer than the session timeout (6 s): a zombie wakes up
 _WEIGHTS = {"router": 3, "worker": 5, "broker": 1}
+# A broker needs some seconds to come up; the fleet then has some to work before another one goes away.
+_BROKER_COMES_UP = 10.0
+FOR_EVER = math.inf
 
 
 class Kind(StrEnum):
@@ -23,7 +27,14 @@ class Fault:
     at: float
     target: str  # router-0, worker-2, broker-1
     kind: Kind
-    lasts: float
+    lasts: float  # FOR_EVER: a broker that never comes back
+
+    @property
+    def strikes_broker(self) -> bool:
+        return self.target.startswith("broker-")
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.target} for {'ever' if self.lasts == FOR_EVER else f'{self.lasts:.1f} s'}"
 
 
 def schedule(seed: int, seconds: float, routers: int, workers: int, brokers: int) -> list[Fault]:
@@ -42,10 +53,21 @@ def schedule(seed: int, seconds: float, routers: int, workers: int, brokers: int
         lasts = min(away, 1.0) if kind is Kind.KILL and role != "broker" else away
         if busy.get(lock, 0.0) > at or at + lasts > seconds:
             continue
-        # A broker needs some seconds to come up; the fleet then has some to work before it goes away again.
-        busy[lock] = at + lasts + (10.0 if role == "broker" else 0.0)
+        busy[lock] = at + lasts + (_BROKER_COMES_UP if role == "broker" else 0.0)
         faults.append(Fault(at, target, kind, lasts))
     return faults
+
+
+def lose_broker(faults: Sequence[Fault], seed: int, seconds: float, brokers: int) -> list[Fault]:
+    """The same schedule, but in its middle third one of three brokers dies for ever.
+
+    The two that are left are all it takes (a majority of the controllers, `min.insync.replicas` 2), so no other
+    broker is away then or struck later: without one of them nothing could be written, by anybody.
+    """
+    dice = random.Random(f"{seed} loses a broker")
+    lost = Fault(dice.uniform(seconds / 3, seconds * 2 / 3), f"broker-{dice.randint(1, brokers)}", Kind.KILL, FOR_EVER)
+    kept = [one for one in faults if not one.strikes_broker or one.at + one.lasts + _BROKER_COMES_UP < lost.at]
+    return sorted([*kept, lost], key=lambda one: one.at)
 
 
 def _times(dice: random.Random, seconds: float) -> Iterator[float]:
@@ -58,6 +80,6 @@ def _times(dice: random.Random, seconds: float) -> Iterator[float]:
 def summary(faults: Sequence[Fault]) -> str:
     counts: dict[str, int] = {}
     for fault in faults:
-        what = f"{fault.kind} {fault.target.partition('-')[0]}"
+        what = f"{fault.kind} {fault.target.partition('-')[0]}{' for ever' if fault.lasts == FOR_EVER else ''}"
         counts[what] = counts.get(what, 0) + 1
     return ", ".join(f"{count} x {what}" for what, count in sorted(counts.items()))

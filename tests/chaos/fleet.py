@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tests.chaos.faults import Fault, Kind
+from tests.chaos.faults import FOR_EVER, Fault, Kind
 
 from parkway.testing.kafka import PipKafka
 
@@ -34,7 +34,8 @@ class Fleet:
         role, _, number = fault.target.partition("-")
         if role == "broker":
             (self._kafka.kill if fault.kind is Kind.KILL else self._kafka.pause)(int(number))
-            self._brokers[int(number)] = (fault.kind, now + fault.lasts)
+            if fault.lasts != FOR_EVER:
+                self._brokers[int(number)] = (fault.kind, now + fault.lasts)
             return
         member = self._members[fault.target]
         if member.process.poll() is not None:
