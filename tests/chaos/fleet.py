@@ -4,6 +4,7 @@ import signal
 import subprocess
 from collections import Counter
 from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 
 from tests.chaos.faults import FOR_EVER, Fault, Kind
@@ -28,11 +29,15 @@ class Fleet:
         self._kafka = kafka
         self._members = {name: Member(start, start()) for name, start in starts.items()}
         self._brokers: dict[int, tuple[Kind, float]] = {}
+        # A broker takes seconds to come up, on a busy machine half a minute; the others are struck meanwhile.
+        self._starter = ThreadPoolExecutor(max_workers=1, thread_name_prefix="broker")
+        self._coming_up: Future[None] | None = None
         self.ends: Counter[str] = Counter()  # what ended by itself, with its exit code
 
     def inject(self, fault: Fault, now: float) -> None:
         role, _, number = fault.target.partition("-")
         if role == "broker":
+            self._wait_for_brokers()  # one is away at a time
             (self._kafka.kill if fault.kind is Kind.KILL else self._kafka.pause)(int(number))
             if fault.lasts != FOR_EVER:
                 self._brokers[int(number)] = (fault.kind, now + fault.lasts)
@@ -53,7 +58,10 @@ class Fleet:
         for number, (kind, until) in list(self._brokers.items()):
             if now >= until:
                 del self._brokers[number]
-                (self._kafka.restart if kind is Kind.KILL else self._kafka.resume)(number)
+                if kind is Kind.KILL:
+                    self._coming_up = self._starter.submit(self._kafka.restart, number)
+                else:
+                    self._kafka.resume(number)
         for name, member in self._members.items():
             if member.resumes_at is not None and now >= member.resumes_at:
                 member.resumes_at = None
@@ -68,6 +76,13 @@ class Fleet:
                 member.process = member.start()
 
     def heal(self) -> None:
-        """The end of all faults."""
+        """The end of all faults: everything runs."""
         self.tend(float("inf"))
         self.tend(float("inf"))
+        self._wait_for_brokers()
+
+    def _wait_for_brokers(self) -> None:
+        """Raises BrokerError when one does not come up."""
+        if self._coming_up is not None:
+            self._coming_up.result()
+            self._coming_up = None
