@@ -173,6 +173,12 @@ BACK_OFF = Gauge(
     "Records that failed and wait for their next attempt. Grows: handlers fail; read the log (action_attempt_failed)",
     ["action"],
 )
+HELD_UP_PARTITIONS = Gauge(
+    "parkway_worker_held_up_partitions",
+    "Partitions that nothing more is taken of for now: one record holds up too many behind it. Stays: it runs long, or "
+    "its key fails (action_attempt_failed)",
+    ["action"],
+)
 LIMITED = Gauge(
     "parkway_worker_limited",
     "Records that wait for a rate or concurrency limit. Grows: raise the limit, or send less; more workers do not help",

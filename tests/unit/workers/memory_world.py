@@ -166,7 +166,7 @@ class Group:
     def __init__(self, world: World, worker: Worker) -> None:
         self._world, self._worker = world, worker
 
-    def want(self, records: int) -> None: ...
+    def want(self, records: int, full: frozenset[int]) -> None: ...
 
     def start_taking(self, epoch: Epoch, offsets: Sequence[tuple[int, int]]) -> None:
         ((_, begin),) = offsets

@@ -11,6 +11,7 @@ from parkway.runtime.records import Incoming
 from parkway.workers.backlog import Backlog, Start
 from parkway.workers.effects import Task
 from parkway.workers.held import BackOff, Lines
+from parkway.workers.held_up import HeldUp
 from parkway.workers.limiter import Limiter
 from parkway.workers.queues import Queues
 from parkway.workers.share import Share
@@ -47,7 +48,9 @@ class Bench:
         )
         action: Any = SimpleNamespace(limiter=lambda task: self.limiters.get(task.event.get("limit")))
         lines = Lines(self.woken.set)
-        self.backlog = Backlog(action, Queues(by_key=by_key), lines, concurrency=1, max_open=max_open, max_awaiting=100)
+        self.held_up = HeldUp(4_000_000)
+        queues = Queues(self.held_up, by_key=by_key)
+        self.backlog = Backlog(action, queues, lines, self.held_up, concurrency=1, max_open=max_open, max_awaiting=100)
         self.backlog._back_off = BackOff(self.clock)
         self.offset = 0
 
@@ -136,14 +139,31 @@ def test_what_is_overdue_leaves_and_says_what_it_waited_for() -> None:
 
 def test_a_key_that_fails_does_not_fill_the_buffer_of_the_others() -> None:
     bench = Bench(by_key=True)
-    bench.put(*(bench.work(b"a") for _ in range(2_000)))
-    before = bench.backlog.room(Lane.NEW)
-    assert before <= 0
-    assert len(bench.run()) == 1
-    assert bench.backlog.room(Lane.NEW) > 0
-    bench.put(*(bench.work(b"a") for _ in range(5_000)))
-    bench.run()
+    first = bench.work(b"a")
+    bench.put(first, *(bench.work(b"a") for _ in range(10_000)))
     assert bench.backlog.room(Lane.NEW) <= 0
+    assert bench.run() == [1]
+    assert bench.backlog.room(Lane.NEW) > 0
+    assert len(bench.held_up) == 10_000
+    assert bench.held_up.share_used(Lane.NEW, 0) >= 1.0
+
+
+def test_what_waits_no_more_holds_up_nothing() -> None:
+    bench = Bench(by_key=True)
+    first, second = bench.work(b"a"), bench.work(b"a")
+    bench.put(first, second)
+    assert bench.run() == [1]
+    bench.backlog.put_off(held(first), 5)
+    assert len(bench.held_up) == 2
+    bench.clock.now = 5
+    assert bench.run() == [1]
+    assert len(bench.held_up) == 1
+    bench.backlog.put_off(held(first, asked_deadline=1), 5)
+    assert bench.backlog.remove_overdue(2)
+    bench.backlog.release_key(bench.partition, first)
+    assert bench.run() == [2]
+    assert len(bench.held_up) == 0
+    assert bench.held_up.share_used(Lane.NEW, 0) == 0.0
 
 
 def test_a_cancelled_request_leaves_its_line() -> None:

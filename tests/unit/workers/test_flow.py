@@ -20,6 +20,7 @@ from parkway.workers.committer import Committer
 from parkway.workers.completion import Completion
 from parkway.workers.flow import Flow
 from parkway.workers.governor import Governor
+from parkway.workers.held_up import HeldUp
 from parkway.workers.in_hand import InHand
 from parkway.workers.journal import Journal
 from parkway.workers.restored import Restored
@@ -90,6 +91,7 @@ class Running:
             governor=Governor(lambda: 0, 1_000),
             carried=Carried(),
             in_hand=InHand(1_000_000),
+            held_up=HeldUp(1_000_000),
             vitals=Vitals("handle", "group"),
             current=lambda: self.assignment,
             crashed=self._crashed,

@@ -18,6 +18,7 @@ from parkway.workers.backlog import Backlog, Start
 from parkway.workers.completion import Completion, decode
 from parkway.workers.governor import Governor
 from parkway.workers.held import Lines
+from parkway.workers.held_up import HeldUp
 from parkway.workers.marks import Marks
 from parkway.workers.poison import Standing
 from parkway.workers.queues import Queues
@@ -53,12 +54,13 @@ class Action:
         self.running: list[Work] = []
         self.convicted: list[Place] = []
         self.results: list[Result] = []
-        self.queues = Queues(by_key=by_key)
+        held_up = HeldUp(10**9)
+        self.queues = Queues(held_up, by_key=by_key)
         self.epoch = Epoch(1, None)
         self.positions = dict.fromkeys(range(PARTITIONS), 0)
         never_asked: Any = None
         backlog = Backlog(
-            never_asked, self.queues, Lines(lambda: None), concurrency=process.concurrency, max_open=10**6
+            never_asked, self.queues, Lines(lambda: None), held_up, concurrency=process.concurrency, max_open=10**6
         )
         self.admission = Admission(
             name,

@@ -2,6 +2,7 @@ from parkway.runtime.records import Incoming
 from parkway.schemas.topics import Topics
 from parkway.workers.assignment import Assignment, Partition
 from parkway.workers.completion import Completion
+from parkway.workers.held_up import HeldUp
 from parkway.workers.queues import Queues
 from parkway.workers.restored import Restored
 from parkway.workers.work import Epoch, Lane, Work
@@ -27,7 +28,7 @@ def drain(queues: Queues, here: Assignment, *, new_work: bool = True) -> list[in
 
 
 def test_suspects_go_before_all_others_those_of_the_most_deaths_first() -> None:
-    queues, here = Queues(by_key=False), assignment()
+    queues, here = Queues(HeldUp(10**9), by_key=False), assignment()
     for one in (work(5, lane=Lane.RESUME), work(1), work(2, urgency=1), work(3, urgency=4), work(4, urgency=4)):
         queues.put(one)
     assert queues.most_urgent(new_work=True) == 4
@@ -36,7 +37,7 @@ def test_suspects_go_before_all_others_those_of_the_most_deaths_first() -> None:
 
 
 def test_a_bound_on_open_requests_holds_new_suspects_back_and_no_continuation() -> None:
-    queues, here = Queues(by_key=False), assignment()
+    queues, here = Queues(HeldUp(10**9), by_key=False), assignment()
     for one in (work(1, urgency=2), work(2), work(3, lane=Lane.RESUME)):
         queues.put(one)
     assert queues.most_urgent(new_work=False) == 0
@@ -46,7 +47,7 @@ def test_a_bound_on_open_requests_holds_new_suspects_back_and_no_continuation() 
 
 
 def test_records_of_a_suspects_key_keep_their_order_and_wait_for_the_other_suspects() -> None:
-    queues, here = Queues(by_key=True), assignment()
+    queues, here = Queues(HeldUp(10**9), by_key=True), assignment()
     for one in (
         work(1, urgency=2, key=b"k"),
         work(2, urgency=2, key=b"k"),
@@ -66,7 +67,7 @@ def test_records_of_a_suspects_key_keep_their_order_and_wait_for_the_other_suspe
 
 
 def test_an_epoch_that_ends_leaves_nothing() -> None:
-    queues = Queues(by_key=True)
+    queues = Queues(HeldUp(10**9), by_key=True)
     queues.put(work(1, urgency=2, key=b"k"))
     queues.put(work(2))
     queues.clear()

@@ -197,11 +197,6 @@ class Assignment:
         waiting = sum(len(works) for partition in partitions for works in partition.behind_commit.values())
         return waiting + sum(len(partition.behind_index) for partition in partitions)
 
-    def room(self, lane: Lane, largest: int) -> int:
-        """How many more records of a lane may be taken, whichever partition they come from."""
-        rooms = (partition.completion(lane).room(largest) for partition in self.partitions.values())
-        return min(rooms, default=0)
-
 
 def completed_offsets(results: Iterable[Result]) -> dict[int, dict[Lane, set[int]]]:
     """Per touched partition and lane: the offsets that these results complete."""

@@ -11,12 +11,12 @@ from parkway.runtime import metrics
 from parkway.workers.assignment import Assignment, Partition
 from parkway.workers.effects import Action
 from parkway.workers.held import BackOff, Lines
+from parkway.workers.held_up import HeldUp
 from parkway.workers.limiter import Permit
 from parkway.workers.queues import Queues
 from parkway.workers.work import Held, Lane, Work
 
 _LEAST_BUFFER: Final = 500
-_HELD_BUFFERS: Final = 10
 
 
 @dataclass(slots=True)
@@ -39,7 +39,8 @@ class Start:
 class Backlog:
     """Bounded: `room` says how much more may be taken.
 
-    Works behind a busy key or in back-off have a larger bound of their own: a key that fails stops no others.
+    Works behind a busy key or in back-off do not count there: a key that fails stops no others. They are `held_up`,
+    whose bound is that of their partition.
     """
 
     def __init__(
@@ -47,6 +48,7 @@ class Backlog:
         action: Action,
         queues: Queues,
         lines: Lines,
+        held_up: HeldUp,
         *,
         concurrency: int,
         max_open: int | None,
@@ -55,6 +57,7 @@ class Backlog:
         self._action = action
         self._queues = queues
         self._lines = lines
+        self._held_up = held_up
         self._back_off = BackOff()
         self._buffer = max(_LEAST_BUFFER, 2 * concurrency)
         self._max_open = max_open
@@ -82,6 +85,7 @@ class Backlog:
     def put_off(self, held: Held, seconds: float) -> None:
         """A failed attempt: the work keeps its key and comes again after `seconds`."""
         self._back_off.put(held, seconds)
+        self._held_up.add(held.work)
 
     def next(self, assignment: Assignment) -> Work | Start | None:
         """A work to dispatch, or one to start; None when nothing may."""
@@ -91,8 +95,10 @@ class Backlog:
             if suspect is not None:
                 return suspect
         due = self._back_off.due()
-        if due is not None and (start := self.admit(due)) is not None:
-            return start
+        if due is not None:
+            self._held_up.remove(due.work)
+            if (start := self.admit(due)) is not None:
+                return start
         continuations = self._queues.waiting(Lane.RESUME) > 0
         permitted = self._lines.next(new_work=new_work and not continuations)
         if permitted is not None:
@@ -125,6 +131,8 @@ class Backlog:
     def remove_overdue(self, now_ms: int) -> list[Held]:
         """Take out what waits although the deadline that its record names has passed."""
         late = self._back_off.remove_overdue(now_ms)
+        for held in late:
+            self._held_up.remove(held.work)
         for limiter, held in self._lines.remove_overdue(now_ms):
             late.append(replace(held, task=replace(held.task, held_up_by=limiter.name)))
         return late
@@ -143,21 +151,18 @@ class Backlog:
 
     def room(self, lane: Lane) -> int:
         """How many more records of a lane may be taken."""
-        room = self._buffer - self._queues.waiting(lane) - self._lines.waiting(lane)
-        if lane is Lane.NEW:
-            room = min(room, _HELD_BUFFERS * self._buffer - self._queues.behind_keys - len(self._back_off))
-        return room
+        return self._buffer - self._queues.waiting(lane) - self._lines.waiting(lane)
 
     def waiting(self) -> int:
         """Records taken and not started. From any thread."""
-        lanes = sum(self._queues.waiting(lane) + self._lines.waiting(lane) for lane in Lane)
-        return lanes + self._queues.behind_keys + len(self._back_off)
+        return len(self._held_up) + sum(self._queues.waiting(lane) + self._lines.waiting(lane) for lane in Lane)
 
     def clear(self) -> None:
         """An epoch has ended: everything in it will be taken again."""
         self._queues.clear()
         self._lines.clear()
         self._back_off.clear()
+        self._held_up.clear()
 
     def expose(self, name: str) -> None:
         """Read when they are scraped, on another thread: sizes only."""

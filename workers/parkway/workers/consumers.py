@@ -62,7 +62,7 @@ class GroupConsumer(ConsumerThread):
         while not wait([ending], timeout=_BEAT).done:  # as long as the broker does not tell an outcome
             self._heart.beat()
         ending.result()
-        self._lift_pause()
+        self._resume(self._paused)
         self._consumer.unassign()
         self._partitions = []
         self._reported = []

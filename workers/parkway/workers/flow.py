@@ -28,6 +28,7 @@ from parkway.workers.entry_store import EntryStoreError
 from parkway.workers.governor import Governor
 from parkway.workers.handlers import Handlers
 from parkway.workers.held import Lines
+from parkway.workers.held_up import HeldUp
 from parkway.workers.in_hand import InHand
 from parkway.workers.indexing import Indexing
 from parkway.workers.queues import Queues
@@ -64,6 +65,7 @@ class Flow:
         governor: Governor,
         carried: Carried,
         in_hand: InHand,
+        held_up: HeldUp,
         vitals: Vitals,
         current: Callable[[], Assignment | None],
         crashed: Callable[[BaseException], None],
@@ -98,8 +100,9 @@ class Flow:
         )
         self.backlog = Backlog(
             action,
-            Queues(by_key=order == "key"),
+            Queues(held_up, by_key=order == "key"),
             Lines(self.pump_soon),
+            held_up,
             concurrency=concurrency,
             # Tools wait for nobody: only what may be parked is bounded.
             max_open=settings.max_open if plan.parks_requests else None,

@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Iterable
 
 from parkway.workers.assignment import Assignment, Partition
+from parkway.workers.held_up import HeldUp
 from parkway.workers.work import Lane, Work
 
 
@@ -17,14 +18,14 @@ class Queues:
     Results commit in the order in which they are finished, so the order of a key's records is that of their effects.
     """
 
-    def __init__(self, *, by_key: bool) -> None:
+    def __init__(self, held_up: HeldUp, *, by_key: bool) -> None:
+        self._held_up = held_up
         self._by_key = by_key
         self._lanes: dict[Lane, deque[Work]] = {lane: deque() for lane in Lane}
         self._suspects: dict[Lane, list[tuple[int, int, Work]]] = {lane: [] for lane in Lane}  # heaps: by urgency
         self._suspects_put = 0
         self._ready: deque[Work] = deque()  # their key came free
         self._holders: set[Work] = set()  # suspects whose key came free
-        self._behind_keys = 0
 
     def suspects(self, lane: Lane) -> int:
         return len(self._suspects[lane])
@@ -37,11 +38,6 @@ class Queues:
         """Taken and not started, less those behind a busy key."""
         ready = len(self._ready) if lane is Lane.NEW else 0
         return len(self._lanes[lane]) + len(self._suspects[lane]) + ready
-
-    @property
-    def behind_keys(self) -> int:
-        """Works that wait for the work before them."""
-        return self._behind_keys
 
     def put(self, work: Work) -> None:
         if work.urgency:
@@ -102,7 +98,7 @@ class Queues:
             partition.behind_key[key] = deque()
             return True
         behind.append(work)
-        self._behind_keys += 1
+        self._held_up.add(work)
         return False
 
     def release_key(self, partition: Partition, work: Work) -> None:
@@ -112,8 +108,8 @@ class Queues:
             return
         behind = partition.behind_key[key]
         if behind:
-            self._behind_keys -= 1
             ready = behind.popleft()
+            self._held_up.remove(ready)
             if ready.urgency:
                 self._holders.add(ready)
                 self._put_suspect(ready)
@@ -130,4 +126,3 @@ class Queues:
             heap.clear()
         self._holders.clear()
         self._ready.clear()
-        self._behind_keys = 0

@@ -22,8 +22,8 @@ class Taker(Protocol):
 
     def join(self, timeout: float | None = None) -> None: ...
 
-    def want(self, records: int) -> None:
-        """How many more records the loop would take than it has heard of."""
+    def want(self, records: int, full: frozenset[int]) -> None:
+        """How many more records the loop would take than it has heard of, of all partitions but those that are full."""
         ...
 
     def start_taking(self, epoch: Epoch, offsets: Sequence[tuple[int, int]]) -> None:

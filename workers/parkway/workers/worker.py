@@ -30,6 +30,7 @@ from parkway.workers.effects import Action
 from parkway.workers.entry_store import EntryStoreError
 from parkway.workers.flow import Flow
 from parkway.workers.governor import Governor
+from parkway.workers.held_up import HeldUp
 from parkway.workers.in_hand import InHand
 from parkway.workers.kept import KEPT_SECONDS, KeptIndexes
 from parkway.workers.lag import Lag
@@ -97,6 +98,7 @@ class Worker:
         self._restoring: threading.Event | None = None
         self._restore_task: asyncio.Task[None] | None = None
         self._in_hand = InHand(settings.buffer_bytes)
+        self._held_up = HeldUp(settings.buffer_bytes)
         self._carried = Carried()
         self._kept = KeptIndexes(action.name, settings.kept_bytes)
         self._threads = threads or ThreadPoolExecutor(3, thread_name_prefix=f"worker-{action.name}")
@@ -115,6 +117,7 @@ class Worker:
             governor=governor,
             carried=self._carried,
             in_hand=self._in_hand,
+            held_up=self._held_up,
             vitals=self.vitals,
             current=self._current,
             crashed=self._fail,
@@ -133,10 +136,12 @@ class Worker:
         self._group = group
         self._resume = resume
         self._wants = Wants(
+            self.name,
             group,
             resume,
             self._flow.backlog,
             self._in_hand,
+            self._held_up,
             self._governor,
             current=self._current,
             largest_span=self._largest_span,

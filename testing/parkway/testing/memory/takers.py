@@ -24,6 +24,7 @@ class MemoryTaker:
         self._epoch: Epoch | None = None
         self._positions: dict[int, int] = {}
         self._wanted = 0
+        self._full: frozenset[int] = frozenset()
         self._due = False
         log.watch(self._written)
 
@@ -37,8 +38,8 @@ class MemoryTaker:
     def join(self, timeout: float | None = None) -> None:
         """There is no thread."""
 
-    def want(self, records: int) -> None:
-        self._wanted = records
+    def want(self, records: int, full: frozenset[int]) -> None:
+        self._wanted, self._full = records, full
         self._deliver_soon()
 
     def start_taking(self, epoch: Epoch, offsets: Sequence[tuple[int, int]]) -> None:
@@ -64,6 +65,8 @@ class MemoryTaker:
             return
         taken: list[Incoming] = []
         for partition, position in self._positions.items():
+            if partition in self._full:
+                continue
             room = min(self._wanted, _BATCH) - len(taken)
             if room <= 0:
                 break
