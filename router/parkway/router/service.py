@@ -26,13 +26,14 @@ from parkway.router.publisher import Batch, Publisher
 from parkway.router.routing import Routing
 from parkway.router.spans import batch_trace
 from parkway.runtime import metrics
-from parkway.runtime.clients import admin_client, check_consumer_error, group_consumer
+from parkway.runtime.clients import check_consumer_error, group_consumer
 from parkway.runtime.group_offsets import GroupOffsets
 from parkway.runtime.health import Health
 from parkway.runtime.log_offsets import log_beginnings
 from parkway.runtime.logs import get_logger
 from parkway.runtime.records import Incoming, Record, incoming
 from parkway.runtime.recovery import RecoveringProducer
+from parkway.runtime.renewed_admin import RenewedAdmin
 from parkway.runtime.settings import Settings
 from parkway.runtime.telemetry import show_plan
 from parkway.runtime.transactions import GroupFencedError
@@ -81,7 +82,7 @@ class Router:
             RecoveringProducer(settings, f"{client_id}.0", group, instance, reports=False), self._heart.beat
         )
         self._group_offsets = GroupOffsets(settings, f"{client_id}.offsets", group)
-        self._admin = admin_client(settings, f"{client_id}.admin")
+        self._admin = RenewedAdmin(settings, f"{client_id}.admin")
         self._epoch: Epoch | None = None
         self._progress: Progress | None = None  # of this epoch, once its partitions are being fetched
         self._next: Batch | None = None  # gathers while a transaction is in flight
@@ -164,7 +165,7 @@ class Router:
         if committed is None:
             return
         new = [(one.topic, one.partition) for one in committed if one.offset < 0]
-        beginnings = log_beginnings(self._admin, new)
+        beginnings = self._admin.ask(lambda admin: log_beginnings(admin, new))
         if beginnings is None:
             return
         for one in committed:

@@ -19,10 +19,11 @@ from typing import Any, Final, TypeVar
 from confluent_kafka import Consumer, Message, TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from parkway.runtime.clients import admin_client, manual_consumer
+from parkway.runtime.clients import manual_consumer
 from parkway.runtime.group_offsets import GroupOffsets, StableOffsets
 from parkway.runtime.log_offsets import high_watermarks, log_beginnings
 from parkway.runtime.logs import get_logger
+from parkway.runtime.renewed_admin import RenewedAdmin
 from parkway.runtime.settings import Settings
 from parkway.schemas.plan import ActionPlan
 from parkway.schemas.state import state_key
@@ -39,7 +40,6 @@ Answer = TypeVar("Answer")
 
 _RETRY: Final = 0.02
 _ASK_SECONDS: Final = 1.0
-_STUCK_SECONDS: Final = 30.0
 
 
 class Restorer:
@@ -58,8 +58,6 @@ class Restorer:
     ) -> None:
         """`offsets` are those of the action's group, and `open_reader` gives a consumer for `assign`: Kafka's ones."""
         self._settings = settings
-        self._admin = admin
-        self._stuck: list[AdminClient] = []  # kept: to destroy one whose broker is gone can hang
         self._action = action = planned.name
         self._planned = planned
         self._topics = settings.topics
@@ -67,6 +65,7 @@ class Restorer:
         self._make_store = make_store
         self._own_state = state_key(action, b"")  # how keys of its state begin
         self._client_id = f"{settings.namespace}.restore.{action}"
+        self._admin = RenewedAdmin(settings, self._client_id, admin)
         self._offsets = offsets or GroupOffsets(settings, self._client_id, settings.topics.worker_group(action))
         self._open_reader = open_reader
         self._log = get_logger("restore").bind(action=action)
@@ -142,19 +141,7 @@ class Restorer:
         return found
 
     def _asked(self, ask: Callable[[AdminClient], Answer | None], cancelled: threading.Event) -> Answer:
-        """Ask without limit. Some clients never find a broker again that stood still: then a new one is asked."""
-        began = time.monotonic()
-        while True:
-            check(cancelled)
-            answer = ask(self._admin)
-            if answer is not None:
-                return answer
-            if time.monotonic() - began > _STUCK_SECONDS:
-                self._log.warning("client_made_anew", after_seconds=_STUCK_SECONDS, reason="no answer about offsets")
-                self._stuck.append(self._admin)
-                self._admin = admin_client(self._settings, self._client_id)
-                began = time.monotonic()
-            cancelled.wait(_RETRY)
+        return _until_answered(lambda: self._admin.ask(ask), cancelled)
 
     def _warn_outside(self, committed: TopicPartition, beginning: int, end: int, consequence: str) -> None:
         self._log.warning(
