@@ -84,7 +84,8 @@ def test_plan_build_prints_a_plan(run):
         (["requests", "cancel", "x", "--wait", "soon"], "--wait"),
     ],
 )
-def test_what_is_wrong_is_said_with_the_way_out_and_exit_code_2(run, arguments, said):
+def test_what_is_wrong_is_said_with_the_way_out_and_exit_code_2(run, monkeypatch, arguments, said):
+    monkeypatch.setenv("PARKWAY_START_TIMEOUT", "1")
     code, _out, err = run(*arguments)
     assert code == 2
     assert said in err

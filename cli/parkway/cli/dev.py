@@ -25,7 +25,7 @@ from parkway.runtime.clients import admin_client
 from parkway.runtime.foreign_topics import create_foreign
 from parkway.runtime.logs import configure_logs
 from parkway.runtime.settings import Settings, SettingsError
-from parkway.runtime.topology import apply_topics, wanted_topics
+from parkway.runtime.topology import apply_topics, cluster, wanted_topics
 from parkway.schemas.errors import ParkwayError
 from parkway.schemas.plan import Plan
 from parkway.testing.kafka import open_broker
@@ -151,7 +151,7 @@ class _Session:
         typer.echo(f"Topics       {settings.namespace}.* at {settings.bootstrap_servers}")
         self._plan_file.write_bytes(self._plan.to_json())
         admin = admin_client(settings, f"{settings.namespace}.dev")
-        if partitions is None and settings.topics.requests not in admin.list_topics(timeout=10.0).topics:
+        if partitions is None and settings.topics.requests not in cluster(admin, settings.bootstrap_servers).topics:
             partitions = _PARTITIONS
         names = self._make_topics(admin, self._plan, partitions)
         return Feed(settings, admin, names)

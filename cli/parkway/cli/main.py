@@ -13,6 +13,7 @@ from confluent_kafka import KafkaException, libversion
 from typer.core import TyperGroup
 
 from parkway.cli.shown import block
+from parkway.runtime.not_ready import NotReadyError
 from parkway.runtime.transactions import FatalTransactionError
 from parkway.schemas.errors import ParkwayError
 
@@ -85,7 +86,7 @@ def main() -> None:
         sys.exit(2)
     except BrokenPipeError:
         sys.exit(1)
-    except (FatalTransactionError, KafkaException) as error:
+    except (FatalTransactionError, KafkaException, NotReadyError) as error:
         _say(error)
         _exit_now()
     except Exception:

@@ -28,6 +28,7 @@ from parkway.runtime.instance import take_instance
 from parkway.runtime.logs import configure_logs
 from parkway.runtime.membership import wait_for_dead_members
 from parkway.runtime.telemetry import start_telemetry
+from parkway.runtime.topology import cluster
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
@@ -74,6 +75,7 @@ def run(
     held = take_instance(settings.namespace, "router", settings.instance)
     client_id = f"{settings.namespace}.router.{held.name}"
     admin = admin_client(settings, client_id)
+    cluster(admin, settings.bootstrap_servers, settings.start_timeout)
     loader = PlanLoader(settings, admin, codec)
     watcher = None
     if given is not None:

@@ -29,7 +29,7 @@ from parkway.runtime.plan_log import read_plans
 from parkway.runtime.plan_mark import plans_in_force
 from parkway.runtime.settings import Settings
 from parkway.runtime.telemetry import start_telemetry
-from parkway.runtime.topology import check_topics
+from parkway.runtime.topology import check_topics, cluster
 from parkway.schemas.errors import ParkwayError
 from parkway.schemas.plan import Plan
 from parkway.workers.fleet import chosen_actions
@@ -85,6 +85,7 @@ def run(
             model.check()
     admin = admin_client(settings, f"{settings.namespace}.worker")
     way_out = f"parkway plan build {agent} > plan.json && parkway topics apply --plan plan.json"
+    cluster(admin, settings.bootstrap_servers, settings.start_timeout)
     partitions = check_topics(admin, settings.bootstrap_servers, settings.topics, plan, way_out)
     check_sinks(admin, settings.bootstrap_servers, settings.topics, plan)
     if not beside_router:  # `parkway dev` starts one with this plan, after that of the last time

@@ -48,6 +48,7 @@ class Settings(BaseSettings):
     instance: str | None = None  # default: host name and the first free slot on this host
     state_dir: Path = Path(".parkway")  # where `parkway dev` keeps the broker's data
     session_timeout: float = Field(default=45.0, ge=1, le=1800)  # a dead member's partitions wait this long
+    start_timeout: float = Field(default=60.0, ge=0, le=3600)  # what a start waits for Kafka to be ready
     transaction_timeout: float = Field(default=30.0, ge=1, le=900)
     drain: float = Field(default=25.0, ge=0, le=3600)  # what SIGTERM grants to running handlers
     concurrency: int = Field(default=100, ge=1, le=10_000)  # running handlers per action

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final
 
 from confluent_kafka import KafkaError, KafkaException, TopicCollection
@@ -15,10 +16,15 @@ from confluent_kafka.admin import (
     TopicMetadata,
 )
 
+from parkway.runtime.logs import get_logger
+from parkway.runtime.not_ready import passes, until_ready
 from parkway.schemas.errors import ParkwayError
 from parkway.schemas.plan import Plan
 from parkway.schemas.topics import Topics
 
+_FIRST_SECONDS: Final = 2.0
+_ANSWER_SECONDS: Final = 10.0  # a broker that is slow is given this long for each answer
+_CREATE_SECONDS: Final = 60.0
 _VISIBLE_SECONDS: Final = 30.0
 _DAY_MS: Final = 24 * 3600 * 1000
 _REQUEST_BYTES: Final = 1_100_000  # a little over the plan's default limit of the decoded event: batch overhead
@@ -83,15 +89,28 @@ def wanted_topics(topics: Topics, plan: Plan) -> list[TopicSpec]:
     return specs
 
 
-def cluster(admin: AdminClient, bootstrap: str, timeout: float = 10.0) -> ClusterMetadata:
-    """The cluster's metadata. Raises TopologyError when no broker answers within `timeout` seconds."""
-    try:
-        return admin.list_topics(timeout=timeout)
-    except KafkaException as failure:
-        raise TopologyError(
-            f"no Kafka broker answers at {bootstrap} ({failure.args[0].str()}): start one (`parkway dev`), or set "
-            "--bootstrap-servers / PARKWAY_BOOTSTRAP_SERVERS, or check security.protocol and SASL settings"
-        ) from None
+def cluster(admin: AdminClient, bootstrap: str, timeout: float = _ANSWER_SECONDS) -> ClusterMetadata:
+    """The cluster's metadata. What is asked in vain is said after two seconds, in the log, and asked again.
+
+    Raises TopologyError when no broker has answered after `timeout` seconds, and up to some 10 more.
+    """
+    began = time.monotonic()
+    seconds = _FIRST_SECONDS
+    while True:
+        try:
+            return admin.list_topics(timeout=min(seconds, timeout))
+        except KafkaException as failure:
+            reason = failure.args[0].str()
+        if time.monotonic() - began >= timeout:
+            raise TopologyError(
+                f"no Kafka broker answers at {bootstrap} ({reason}): start one (`parkway dev`), or set "
+                "--bootstrap-servers / PARKWAY_BOOTSTRAP_SERVERS, or check security.protocol and SASL settings"
+            )
+        if seconds == _FIRST_SECONDS:
+            get_logger("kafka").warning(
+                "no_kafka_broker_answers_yet", bootstrap_servers=bootstrap, reason=reason, asking_for_seconds=timeout
+            )
+        seconds = _ANSWER_SECONDS
 
 
 def check_topics(admin: AdminClient, bootstrap: str, topics: Topics, plan: Plan, way_out: str) -> int:
@@ -134,7 +153,8 @@ def _check_source(topic: str, topics: Topics, existing: Mapping[str, TopicMetada
 def apply_topics(admin: AdminClient, bootstrap: str, topics: Topics, plan: Plan, partitions: int | None) -> Applied:
     """Create what is missing; say what differs. Without `partitions`: the count of `requests`, or 12.
 
-    Raises TopologyError when Kafka refuses, or when `partitions` is not what `requests` has.
+    Raises TopologyError when Kafka refuses, or when `partitions` is not what `requests` has; NotReadyError when no
+    controller answers within a minute.
     """
     metadata = cluster(admin, bootstrap)
     existing = metadata.topics
@@ -148,7 +168,8 @@ def apply_topics(admin: AdminClient, bootstrap: str, topics: Topics, plan: Plan,
     replication = min(3, len(metadata.brokers))
     specs = wanted_topics(topics, plan)
     missing = [spec for spec in specs if spec.name not in existing]
-    _create(admin, missing, count, replication)
+    create = partial(_create, admin, missing, count, replication)
+    until_ready("that its topics are created", create, bootstrap, _CREATE_SECONDS)
     wait_until_led(admin, bootstrap, [spec.name for spec in missing if spec.partitions is None], count)
     wait_until_led(admin, bootstrap, [spec.name for spec in missing if spec.partitions == 1], 1)
     present = [spec for spec in specs if spec.name in existing]
@@ -184,12 +205,16 @@ def router_partitions(admin: AdminClient, bootstrap: str, topics: Topics, plan: 
 
 def offset_metadata_limit(admin: AdminClient) -> int:
     """The broker's `offset.metadata.max.bytes`; its default, 4096, when it may not be read."""
-    broker = next(iter(admin.list_topics(timeout=10.0).brokers))
     try:
+        broker = next(iter(admin.list_topics(timeout=10.0).brokers))
         resource = ConfigResource(ResourceType.BROKER, str(broker))
         config = admin.describe_configs([resource], request_timeout=10.0)[resource].result()
         return int(config["offset.metadata.max.bytes"].value)
-    except (KafkaException, KeyError):
+    except KafkaException as failure:
+        if passes(failure):
+            raise
+        return 4096
+    except KeyError:
         return 4096
 
 
@@ -213,6 +238,8 @@ def _create(admin: AdminClient, specs: Iterable[TopicSpec], partitions: int, rep
         try:
             future.result()
         except KafkaException as failure:
+            if passes(failure):
+                raise
             if failure.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
                 raise TopologyError(f"topic {name} cannot be created: {failure.args[0].str()}") from None
 
@@ -260,12 +287,12 @@ def _other_configs(admin: AdminClient, specs: list[TopicSpec]) -> list[str]:
 
 
 def topic_ids(admin: AdminClient, names: list[str]) -> dict[str, str]:
-    """Topic name -> id, which a topic that was deleted and made again does not keep."""
+    """Topic name -> id, which a topic that was deleted and made again does not keep. Raises KafkaException."""
     answers = admin.describe_topics(TopicCollection(names), request_timeout=10.0)
     return {name: str(future.result().topic_id) for name, future in answers.items()}
 
 
 def partition_count(admin: AdminClient, topic: str) -> int:
-    """How many partitions an existing topic has."""
+    """How many partitions an existing topic has. Raises KafkaException."""
     answer = admin.describe_topics(TopicCollection([topic]), request_timeout=10.0)
     return len(answer[topic].result().partitions)

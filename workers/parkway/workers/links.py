@@ -4,7 +4,8 @@ import asyncio
 from collections.abc import Callable
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Protocol
+from functools import partial
+from typing import Any, Protocol, TypeVar
 
 from confluent_kafka.admin import AdminClient
 
@@ -12,6 +13,7 @@ from parkway.runtime.clients import admin_client, group_consumer, manual_consume
 from parkway.runtime.health import Health
 from parkway.runtime.logs import get_logger
 from parkway.runtime.membership import wait_for_dead_members
+from parkway.runtime.not_ready import until_ready
 from parkway.runtime.recovery import Commits, RecoveringProducer
 from parkway.runtime.settings import Settings
 from parkway.runtime.topology import offset_metadata_limit, partition_count, topic_ids
@@ -22,6 +24,8 @@ from parkway.workers.entry_store_memory import MemoryEntries
 from parkway.workers.restore import Restorer
 from parkway.workers.stores import Stores
 from parkway.workers.takers import ResumeTaker, Taker
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +68,7 @@ class KafkaLinks:
         self._admin = admin_client(settings, f"{settings.namespace}.worker.{instance}")
 
     async def link(self, planned: ActionPlan) -> Link:
-        """Raises InstanceError when a live process has this instance's name."""
+        """Raises InstanceError when a live process has this instance's name, NotReadyError when Kafka is not ready."""
         settings, admin, topics = self._settings, self._admin, self._settings.topics
         group = topics.worker_group(planned.name)
         client_id = f"{settings.namespace}.worker.{planned.name}.{self._instance}"
@@ -78,7 +82,7 @@ class KafkaLinks:
         restorer = Restorer(
             settings,
             admin,
-            topic_ids=await asyncio.to_thread(topic_ids, admin, named),
+            topic_ids=await self._ready("the ids of its topics", topic_ids, admin, named),
             planned=planned,
             make_store=self._stores.of_action(planned.name) if planned.parks else MemoryEntries,
         )
@@ -86,11 +90,16 @@ class KafkaLinks:
             admin=admin,
             restorer=restorer,
             producer=RecoveringProducer(settings, f"{client_id}.0", group, self._instance),
-            partitions=await asyncio.to_thread(partition_count, admin, topics.action(planned.name)),
-            metadata_limit=await asyncio.to_thread(offset_metadata_limit, admin),
+            partitions=await self._ready("how many partitions there are", partition_count, admin, named[0]),
+            metadata_limit=await self._ready("its `offset.metadata.max.bytes`", offset_metadata_limit, admin),
             takers=lambda listener: self._takers(planned, group, client_id, listener),
             executor=lambda threads, name: ThreadPoolExecutor(threads, thread_name_prefix=name),
         )
+
+    async def _ready(self, what: str, call: Callable[..., T], *arguments: Any) -> T:
+        settings = self._settings
+        asked = partial(call, *arguments)
+        return await asyncio.to_thread(until_ready, what, asked, settings.bootstrap_servers, settings.start_timeout)
 
     def _takers(
         self, planned: ActionPlan, group: str, client_id: str, listener: Listener
