@@ -148,6 +148,19 @@ def test_a_key_that_fails_does_not_fill_the_buffer_of_the_others() -> None:
     assert bench.held_up.share_used(Lane.NEW, 0) >= 1.0
 
 
+def test_when_everything_fails_nothing_more_is_taken() -> None:
+    bench = Bench(by_key=True)
+    for _ in range(4_999):
+        bench.backlog.put_off(held(bench.work()), 5)
+    assert bench.backlog.room(Lane.NEW) == 1
+    bench.backlog.put_off(held(bench.work()), 5)
+    assert bench.backlog.room(Lane.NEW) == 0
+    assert bench.backlog.room(Lane.RESUME) > 0
+    bench.clock.now = 5
+    bench.run()
+    assert bench.backlog.room(Lane.NEW) > 0
+
+
 def test_what_waits_no_more_holds_up_nothing() -> None:
     bench = Bench(by_key=True)
     first, second = bench.work(b"a"), bench.work(b"a")

@@ -17,6 +17,7 @@ from parkway.workers.queues import Queues
 from parkway.workers.work import Held, Lane, Work
 
 _LEAST_BUFFER: Final = 500
+_FAILED_BUFFERS: Final = 10  # when everything fails, a worker does not run through all that is there
 
 
 @dataclass(slots=True)
@@ -40,7 +41,7 @@ class Backlog:
     """Bounded: `room` says how much more may be taken.
 
     Works behind a busy key or in back-off do not count there: a key that fails stops no others. They are `held_up`,
-    whose bound is that of their partition.
+    whose bound is that of their partition. Only thousands that failed, each with a key of its own, stop all.
     """
 
     def __init__(
@@ -151,7 +152,8 @@ class Backlog:
 
     def room(self, lane: Lane) -> int:
         """How many more records of a lane may be taken."""
-        return self._buffer - self._queues.waiting(lane) - self._lines.waiting(lane)
+        room = self._buffer - self._queues.waiting(lane) - self._lines.waiting(lane)
+        return min(room, _FAILED_BUFFERS * self._buffer - len(self._back_off)) if lane is Lane.NEW else room
 
     def waiting(self) -> int:
         """Records taken and not started. From any thread."""
