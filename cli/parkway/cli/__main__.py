@@ -1,5 +1,5 @@
 """`python -m parkway.cli`: the `parkway` command."""
 
-from parkway.cli.main import main
+from parkway.cli.entry import main
 
 main()

@@ -12,6 +12,7 @@ import typer
 from confluent_kafka import KafkaException, libversion
 from typer.core import TyperGroup
 
+from parkway.cli.interrupt import quiet_ctrl_c
 from parkway.cli.shown import block
 from parkway.runtime.not_ready import NotReadyError
 from parkway.runtime.transactions import FatalTransactionError
@@ -48,7 +49,8 @@ class _Commands(TyperGroup):
         module = _COMMANDS.get(cmd_name)
         if module is None:
             return None
-        command = typer.main.get_command(importlib.import_module(module).app)
+        with quiet_ctrl_c():
+            command = typer.main.get_command(importlib.import_module(module).app)
         command.name = cmd_name
         return command
 
@@ -86,6 +88,8 @@ def main() -> None:
         sys.exit(2)
     except BrokenPipeError:
         sys.exit(1)
+    except KeyboardInterrupt:  # before a command has begun: typer sees to the rest
+        sys.exit(130)
     except (FatalTransactionError, KafkaException, NotReadyError) as error:
         _say(error)
         _exit_now()
