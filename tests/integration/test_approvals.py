@@ -165,11 +165,11 @@ def test_an_operator_lists_shows_approves_and_denies(here: Installation, tmp_pat
     here.worker("w0", TEST_NOTES=str(tmp_path))
     nothing = here.command("approvals", "list")
     assert (nothing.code, nothing.out, nothing.err) == (0, "", "nothing waits for a person\n")
-    ask(here, "two", "pay 500, pay 600, pay 5")
-    asked = approvals(here, 2)
+    ask(here, "two", "pay 500, pay 600, pay 700, pay 5")
+    asked = approvals(here, 3)
     listed = [json.loads(line) for line in here.command("approvals", "list", "--json").out.splitlines()]
     by_amount = {one["arguments"]["amount"]: one for one in listed}
-    assert sorted(by_amount) == [500, 600]
+    assert sorted(by_amount) == [500, 600, 700]
     assert by_amount[500].keys().isdisjoint({"token", "raw_key"})
     first, second = by_amount[500]["id"], by_amount[600]["id"]
     assert (by_amount[500]["chat"], by_amount[500]["root_id"], by_amount[500]["tenant"]) == ("two", "two", "acme")
@@ -188,7 +188,7 @@ def test_an_operator_lists_shows_approves_and_denies(here: Installation, tmp_pat
     )
     ambiguous = here.command("approvals", "approve", "", "--yes")
     assert ambiguous.code == 2
-    assert "is the beginning of 2 ids" in ambiguous.err
+    assert "is the beginning of 3 ids" in ambiguous.err
     refused = here.command("approvals", "approve", first, answer="n\n")
     assert refused.code == 1
     assert 'pay {"amount": 500} (it costs much)' in refused.out
@@ -198,10 +198,20 @@ def test_an_operator_lists_shows_approves_and_denies(here: Installation, tmp_pat
     again = here.command("approvals", "approve", first, "--yes")
     assert again.code == 1
     assert "waits no more: it was decided" in again.err
+    for_programs = here.command("approvals", "approve", first, "--yes", "--json")
+    assert (for_programs.code, for_programs.err) == (1, "")
+    why = json.loads(for_programs.out)
+    assert (why["id"], why["error"]["type"]) == (first, "not_waiting")
     denied = here.command("approvals", "deny", second, "--reason", "the budget is spent", "--yes")
     assert denied.out == f"denial of pay call {second} sent\n"
-    assert answers(here, 1) == {
-        "two": ["paid 500 for acme", "Tool `pay` was denied: the budget is spent", "paid 5 for acme"]
-    }
+    third = by_amount[700]
+    decided = here.command("approvals", "approve", third["id"], "--wait", "30s", "--json", answer="y\n")
+    assert decided.code == 0, decided
+    assert "Approve it?" in decided.err
+    done = json.loads(decided.out.splitlines()[-1])  # after the answer, as a terminal shows it
+    assert (done["approved"], done["ended"]) == (True, True)
+    assert all(done[name] == third[name] for name in ("id", "tool", "request_id", "partition"))
+    denial = "Tool `pay` was denied: the budget is spent"
+    assert answers(here, 1) == {"two": ["paid 500 for acme", denial, "paid 700 for acme", "paid 5 for acme"]}
     over = here.command("approvals", "show", second)
     assert over.code == 1

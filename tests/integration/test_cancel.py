@@ -276,6 +276,36 @@ def test_the_commands_show_and_cancel_what_waits(install: Install, tmp_path: Pat
         assert said in wrong.err
 
 
+def test_a_program_reads_how_a_cancellation_went(install: Install, tmp_path: Path) -> None:
+    here = install("agents:Patient")
+    here.router()
+    here.worker("w0", "chat", TEST_NOTES=str(tmp_path))
+    ask(here, "parked-1", "hang")
+    here.flush()
+    wait_for("it is parked", lambda: len(here.parked()) == 1)
+    said = here.command("requests", "cancel", "parked-1", "--wait", "60s", "--json", answer="y\n")
+    assert said.code == 0, said.err
+    assert "Cancel it?" in said.err
+    ended = json.loads(said.out.splitlines()[-1])  # after the answer, as a terminal shows it
+    (answer,) = here.read(here.topics.outputs)
+    assert ended == {
+        "id": "parked-1",
+        "action": "chat",
+        "partitions": [answer.partition],
+        "parked": True,
+        "remembered": None,
+        "outcome": "cancelled",
+        "response": f"{answer.topic}/{answer.partition}/{answer.offset}",
+    }
+    where = ["--partition", str(answer.partition)]
+    late = here.command("requests", "cancel", "parked-1", "--yes", *where, "--wait", "1s", "--json")
+    assert (late.code, late.err) == (1, "")
+    assert json.loads(late.out)["error"]["type"] == "no_response"
+    queued = json.loads(here.command("requests", "cancel", "nobody", "--yes", "--remember", "60s", "--json").out)
+    assert (queued["partitions"], queued["parked"], queued["remembered"]) == ([0, 1, 2], False, 60)
+    assert (queued["outcome"], queued["response"]) == (None, None)
+
+
 def test_ctrl_c_stops_a_command_that_waits(install: Install) -> None:
     here = install("agents:Patient", partitions=1)
     connection = ["-b", here.settings.bootstrap_servers, "--namespace", here.settings.namespace]

@@ -160,9 +160,23 @@ def test_apply_refuses_a_plan_that_may_not_be_in_force(install: Callable[..., In
     asked = here.command("plan", "apply", str(here.plan_file))
     assert asked.code == 2
     assert "--yes" in asked.err
+    unasked = here.command("plan", "apply", str(here.plan_file), "--json")
+    assert unasked.code == 2
+    assert json.loads(unasked.out)["error"]["type"] == "nobody_to_ask"
+    declined = here.command("plan", "apply", str(here.plan_file), "--json", answer="n\n")
+    assert (declined.code, declined.out.strip()) == (1, "n")  # the answer, as a terminal shows it
+    assert "+ action process" in declined.err
     assert here.read_plans() == []
-    put(here, here.plan)
+    done = json.loads(put(here, here.plan, "--json"))
+    assert (done["from"], done["to"], done["lost"], done["published"]) == (None, here.plan.build, [], True)
+    assert "process" in done["changes"]["actions"]["added"]
     assert "is in force already" in put(here, here.plan)
+    again = json.loads(put(here, here.plan, "--json"))
+    assert (again["from"], again["to"], again["published"]) == (here.plan.build, here.plan.build, False)
+    assert again["changes"]["same"]
+    refused = json.loads(put(here, here.plan.without(["process"]), "--json", code=2))
+    assert refused["error"]["type"] == "plan_change"
+    assert "--retire process" in refused["error"]["message"]
     assert len(here.read_plans()) == 1
     same = here.command("plan", "diff", str(here.plan_file))
     assert (same.code, same.out) == (0, "")
@@ -241,7 +255,8 @@ def test_what_is_completed_above_the_watermark_is_not_left_and_force_says_what_i
 
     wait_for("all but one are completed", refused, 30)
     worker.kill()  # it would drain for the slow one
-    assert f"lost: action process: {left}" in put(here, without, "--force")
+    (lost,) = json.loads(put(here, without, "--force", "--json"))["lost"]
+    assert lost.startswith(f"lost: action process: {left}")
     wait_logged(here, "plan_swapped", 2, ("r0",))
 
 

@@ -92,6 +92,25 @@ def test_what_is_wrong_is_said_with_the_way_out_and_exit_code_2(run, monkeypatch
     assert "Traceback" not in err
 
 
+@pytest.mark.parametrize(
+    ("arguments", "about", "kind", "said"),
+    [
+        (["plan", "apply", "nowhere.json"], {"plan": "nowhere.json"}, "plan", "parkway plan build"),
+        (["plan", "apply", "plan.json", "-X", "nonsense"], {"plan": "plan.json"}, "settings", "KEY=VALUE"),
+        (["requests", "cancel", "x", "--wait", "soon"], {"id": "x"}, "duration", "--wait"),
+        (["requests", "cancel", "x", "--action", "tool", "--wait", "1s"], {"id": "x"}, "cannot_cancel", "leave it out"),
+        (["approvals", "approve", "x", "-b", "127.0.0.1:1"], {"id": "x"}, "topology", "no Kafka broker answers"),
+        (["approvals", "deny", "x", "--wait", "soon"], {"id": "x"}, "duration", "--wait"),
+    ],
+)
+def test_with_json_what_is_wrong_is_json_too_and_the_exit_code_the_same(run, arguments, about, kind, said):
+    code, out, err = run(*arguments, "--json")
+    answer = json.loads(out)
+    assert (code, err) == (2, "")
+    assert {**about, "error": {"type": kind, "message": answer["error"]["message"]}} == answer
+    assert said in answer["error"]["message"]
+
+
 def test_a_setting_in_the_environment_is_named(run, monkeypatch):
     monkeypatch.setenv("PARKWAY_SESSION_TIMEOUT", "soon")
     code, _out, err = run("emit")

@@ -5,26 +5,27 @@ from dataclasses import asdict
 from typing import Annotated, Any, Final
 
 import typer
-from confluent_kafka import KafkaError, Message, TopicPartition
+from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from parkway.cli.arrivals import arrivals
 from parkway.cli.ask import confirm
 from parkway.cli.durations import duration, parse_duration
+from parkway.cli.operator_event import send_event
 from parkway.cli.options import Bootstrap, KafkaSettings, Namespace, make_settings
+from parkway.cli.outcome import NotDoneError, errors
 from parkway.cli.parked_topic import ends_of
 from parkway.cli.shown import json_text, one_line
 from parkway.cli.tables import print_table
-from parkway.cli.waiting_calls import ApprovalsError, WaitingCall, WaitingCalls, calls_left
-from parkway.runtime.clients import admin_client, manual_consumer, plain_producer
-from parkway.runtime.codec import event_codec
+from parkway.cli.waiting_calls import WaitingCall, WaitingCalls, calls_left
+from parkway.runtime.clients import admin_client, manual_consumer
 from parkway.runtime.settings import Settings
-from parkway.schemas import headers
 from parkway.schemas.events import ApprovalResponseEvent
 
 app = typer.Typer(no_args_is_help=True, help="Tool calls that wait for a person: list, show, approve, deny.")
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, one object a line.")]
+OutcomeAsJson = Annotated[bool, typer.Option("--json", help="Print what was done, or why not, as one JSON object.")]
 Id = Annotated[str, typer.Argument(metavar="ID", help="The call's id, or its beginning.")]
 Reason = Annotated[
     str | None,
@@ -35,8 +36,15 @@ Wait = Annotated[
     str | None, typer.Option(metavar="TIME", help="Wait until it is taken up and has ended, at most so long.")
 ]
 
-_DELIVERY: Final = 30.0  # seconds
 _SHOWN_ARGUMENTS: Final = 60  # characters in a list
+
+
+class NotWaitingError(NotDoneError):
+    """No call of that id waits for a person."""
+
+
+class NotEndedError(NotDoneError):
+    """It was sent, and the call still waits or runs when the time to wait is over."""
 
 
 @app.command("list")
@@ -86,8 +94,9 @@ def show(
 
       parkway approvals show 7f8b1c52
     """
-    settings = make_settings(kafka, bootstrap_servers=bootstrap_servers, namespace=namespace)
-    call = _find(admin_client(settings, f"{settings.namespace}.approvals"), settings, call_id)
+    with errors(as_json=as_json, id=call_id):
+        settings = make_settings(kafka, bootstrap_servers=bootstrap_servers, namespace=namespace)
+        call = _find(admin_client(settings, f"{settings.namespace}.approvals"), settings, call_id)
     details = _details(call, token=True)
     if as_json:
         typer.echo(json_text(details))
@@ -102,6 +111,7 @@ def approve(
     reason: Reason = None,
     yes: Yes = False,
     wait: Wait = None,
+    as_json: OutcomeAsJson = False,
     bootstrap_servers: Bootstrap = None,
     namespace: Namespace = None,
     kafka: KafkaSettings = None,
@@ -114,10 +124,11 @@ def approve(
 
       parkway approvals approve 7f8b1c52
 
-      parkway approvals approve 7f8b1c52 --yes --wait 30s
+      parkway approvals approve 7f8b1c52 --yes --wait 30s --json
     """
-    settings = make_settings(kafka, bootstrap_servers=bootstrap_servers, namespace=namespace)
-    _decide(settings, call_id, reason, approved=True, yes=yes, wait=wait)
+    with errors(as_json=as_json, id=call_id):
+        settings = make_settings(kafka, bootstrap_servers=bootstrap_servers, namespace=namespace)
+        _decide(settings, call_id, reason, approved=True, yes=yes, wait=wait, as_json=as_json)
 
 
 @app.command("deny")
@@ -126,6 +137,7 @@ def deny(
     reason: Reason = None,
     yes: Yes = False,
     wait: Wait = None,
+    as_json: OutcomeAsJson = False,
     bootstrap_servers: Bootstrap = None,
     namespace: Namespace = None,
     kafka: KafkaSettings = None,
@@ -138,12 +150,13 @@ def deny(
 
       parkway approvals deny 7f8b1c52 --reason "refunds above 500 go by the bank"
     """
-    settings = make_settings(kafka, bootstrap_servers=bootstrap_servers, namespace=namespace)
-    _decide(settings, call_id, reason, approved=False, yes=yes, wait=wait)
+    with errors(as_json=as_json, id=call_id):
+        settings = make_settings(kafka, bootstrap_servers=bootstrap_servers, namespace=namespace)
+        _decide(settings, call_id, reason, approved=False, yes=yes, wait=wait, as_json=as_json)
 
 
 def _decide(
-    settings: Settings, call_id: str, reason: str | None, *, approved: bool, yes: bool, wait: str | None
+    settings: Settings, call_id: str, reason: str | None, *, approved: bool, yes: bool, wait: str | None, as_json: bool
 ) -> None:
     seconds = parse_duration(wait, "--wait") if wait is not None else None
     admin = admin_client(settings, f"{settings.namespace}.approvals")
@@ -152,49 +165,31 @@ def _decide(
     if not yes:
         arguments = json_text(call.arguments)
         because = f" ({one_line(call.reason)})" if call.reason else ""
-        confirm(f"{one_line(call.tool)} {arguments}{because}\n{word} it?")
+        confirm(f"{one_line(call.tool)} {arguments}{because}\n{word} it?", err=as_json)
     waiter = _Waiter(admin, settings, call) if seconds is not None else None
     try:
         event = ApprovalResponseEvent(request_id=call.request_id, token=call.token, approved=approved, reason=reason)
-        _send(settings, call, event)
-        typer.echo(f"{'approval' if approved else 'denial'} of {call.tool} call {call.id} sent")
+        send_event(settings, f"{settings.namespace}.approvals", event, call.record_key, [call.partition])
+        if not as_json:
+            typer.echo(f"{'approval' if approved else 'denial'} of {one_line(call.tool)} call {call.id} sent")
         if waiter is not None and seconds is not None:
             waiter.wait(seconds)
-            typer.echo("it has been taken up, and has ended")
+            if not as_json:
+                typer.echo("it has been taken up, and has ended")
     finally:
         if waiter is not None:
             waiter.close()
+    if as_json:
+        about = {"id": call.id, "tool": call.tool, "request_id": call.request_id, "partition": call.partition}
+        typer.echo(json_text({**about, "approved": approved, "ended": True if waiter is not None else None}))
 
 
 def _find(admin: AdminClient, settings: Settings, call_id: str) -> WaitingCall:
-    """Exits with 1 when no such call waits."""
     waiting = WaitingCalls.read(admin, settings)
     call = waiting.find(call_id)
     if call is None:
-        typer.echo(f"error: {waiting.why_not(call_id)}", err=True)
-        raise typer.Exit(1)
+        raise NotWaitingError(waiting.why_not(call_id))
     return call
-
-
-def _send(settings: Settings, call: WaitingCall, event: ApprovalResponseEvent) -> None:
-    codec = event_codec(settings)
-    producer = plain_producer(settings, f"{settings.namespace}.approvals")
-    failures: list[str] = []
-
-    def on_delivery(error: KafkaError | None, _message: Message) -> None:
-        if error is not None:
-            failures.append(error.str())
-
-    producer.produce(
-        settings.topics.events,
-        codec.encode(event.to_json()),
-        call.record_key,
-        call.partition,
-        headers=[(headers.CONTENT_TYPE, codec.content_type), (headers.TYPE, event.type), (headers.HOPS, "0")],
-        on_delivery=on_delivery,
-    )
-    if producer.flush(_DELIVERY) or failures:
-        raise ApprovalsError(f"not delivered to {settings.topics.events}: {failures[0] if failures else 'no answer'}")
 
 
 class _Waiter:
@@ -207,12 +202,11 @@ class _Waiter:
         self._consumer.assign([TopicPartition(*place, ends_of(admin, [place])[place])])
 
     def wait(self, seconds: float) -> None:
-        """Until the call waits no more. Exits with 1 after `seconds`."""
+        """Until the call waits no more. Raises NotEndedError after `seconds`."""
         for message in arrivals(self._consumer, seconds):
             if message.key() == self._call.raw_key and self._call.id not in calls_left(message.value()):
                 return
-        typer.echo(f"error: not within {seconds:g} s: the call still runs, or no tool worker does", err=True)
-        raise typer.Exit(1)
+        raise NotEndedError(f"not within {seconds:g} s: the call still runs, or no tool worker does")
 
     def close(self) -> None:
         self._consumer.close()

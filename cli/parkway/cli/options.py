@@ -29,6 +29,7 @@ HttpPort = Annotated[
     int | None, typer.Option(metavar="PORT", help="Serve /metrics, /healthz and /readyz there (PARKWAY_HTTP_PORT).")
 ]
 PlanFile = Annotated[Path, typer.Option("--plan", metavar="FILE", help="The plan, from `parkway plan build`.")]
+PlanArgument = Annotated[Path, typer.Argument(metavar="FILE", help="The plan, from `parkway plan build`.")]
 AgentSource = Annotated[
     str, typer.Argument(metavar="MODULE:AGENT", help="The agent's class, such as support:Support, or an agent.yaml.")
 ]

@@ -14,21 +14,27 @@ from parkway.agents.build import build_plan
 from parkway.agents.decision_lint import decision_warnings
 from parkway.agents.declarative import document_schema
 from parkway.agents.load import load_agent
-from parkway.cli.ask import confirm
-from parkway.cli.options import AgentSource, Bootstrap, KafkaSettings, Namespace, make_settings, read_plan
-from parkway.cli.plan_change import check_drops, compile_triggers, dropped_actions, losses, marks, plan_in_force
+from parkway.cli.options import (
+    AgentSource,
+    Bootstrap,
+    KafkaSettings,
+    Namespace,
+    PlanArgument,
+    make_settings,
+    read_plan,
+)
+from parkway.cli.plan_apply import apply
+from parkway.cli.plan_change import marks, plan_in_force
 from parkway.cli.shown import json_text
 from parkway.router.cel.lint import lint
 from parkway.router.plan_diff import diff, sink_line, source_line
 from parkway.runtime.clients import admin_client
-from parkway.runtime.plan_log import Published, publish_plan, read_plans
+from parkway.runtime.plan_log import Published, read_plans
 from parkway.runtime.settings import Settings
-from parkway.runtime.topology import check_topics
 from parkway.schemas.plan import Plan, PlanError
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, help="Plans: what a router needs to know of an agent.")
 
-PlanArgument = Annotated[Path, typer.Argument(metavar="FILE", help="The plan, from `parkway plan build`.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
@@ -61,59 +67,7 @@ def schema() -> None:
     typer.echo(json.dumps(document_schema(), indent=2))
 
 
-@app.command("apply")
-def apply(
-    plan: PlanArgument = Path("plan.json"),
-    retire: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help="Keep this action for continuations only: no trigger fires it."),
-    ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Drop actions that still have work, and lose it.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
-    bootstrap_servers: Bootstrap = None,
-    namespace: Namespace = None,
-    kafka: KafkaSettings = None,
-) -> None:
-    """Put a plan in force: running routers take it within a second, between two batches.
-
-    Its triggers must compile and its topics exist (`parkway topics apply`). An action of the plan in force is
-    dropped in two steps: retire it, and leave it out once it has nothing left to do.
-
-    For example:
-
-      parkway plan apply plan.json
-
-      parkway plan apply plan.json --retire old-action --yes
-    """
-    settings = make_settings(kafka, bootstrap_servers=bootstrap_servers, namespace=namespace)
-    new = read_plan(plan).with_build()
-    compile_triggers(new)
-    admin = admin_client(settings, f"{settings.namespace}.plan")
-    found, end = read_plans(settings, admin, f"{settings.namespace}.plan")
-    current = plan_in_force(found)
-    old = current.plan if current is not None else None
-    for name in retire or ():
-        new = new.retire(name, old)
-    check_topics(admin, settings.bootstrap_servers, settings.topics, new, f"parkway topics apply --plan {plan}")
-    changes = diff(old, new)
-    if not changes and current is found[-1]:
-        typer.echo(f"plan {new.build} is in force already")
-        return
-    dropped = dropped_actions(old, new) if old is not None else []
-    if old is not None and dropped and not force:
-        check_drops(settings, admin, old, dropped)
-    typer.echo(f"plan {old.build if old is not None else 'none'} -> {new.build}")
-    for line in changes.lines():
-        typer.echo(line)
-    if old is not None and dropped and force:
-        for line in losses(settings, admin, old, dropped):
-            typer.echo(line)
-    if not yes:
-        _ask()
-    offset = publish_plan(settings, f"{settings.namespace}.plan", new)
-    typer.echo(f"plan {new.build} is in force; `parkway plan show` says which routers have taken it")
-    if offset != end:
-        typer.echo("warning: somebody else published a plan meanwhile, and this one replaces it: look again", err=True)
+app.command("apply")(apply)
 
 
 @app.command("diff")
@@ -216,7 +170,3 @@ def _by_build(topic: str, builds: dict[int, str | None], in_force: str) -> list[
         note = "" if one in {None, in_force} else "  <- not the plan in force"
         lines.append(f"routers  {topic} {partitions}: {said}{note}")
     return lines
-
-
-def _ask() -> None:
-    confirm("Put it in force?")

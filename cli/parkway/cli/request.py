@@ -12,6 +12,7 @@ import typer
 from parkway.cli.durations import parse_duration
 from parkway.cli.event_lines import event_lines, key_of
 from parkway.cli.options import Bootstrap, KafkaSettings, Namespace, make_settings
+from parkway.cli.outcome import error_json
 from parkway.cli.shown import block, json_text, one_line
 from parkway.client import Client, ClientError
 from parkway.client.waiters import RESPONSES
@@ -137,7 +138,7 @@ class _Run:
         except ClientError as error:
             self._failed += 1
             if self._as_json:
-                typer.echo(json_text({"id": asked.event.id, "error": {"type": _word(error), "message": str(error)}}))
+                typer.echo(json_text({"id": asked.event.id, "error": error_json(error)}))
             else:
                 typer.echo(one_line(f"error: {error}"), err=True)
             return
@@ -148,12 +149,6 @@ class _Run:
 def _raise_first(done: set[asyncio.Task[None]]) -> None:
     for task in done:
         task.result()
-
-
-def _word(error: ClientError) -> str:
-    """`RequestTimeoutError` -> `request_timeout`."""
-    name = type(error).__name__.removesuffix("Error")
-    return "".join(f"_{char.lower()}" if char.isupper() else char for char in name).lstrip("_")
 
 
 def _pretty(answer: Event) -> str:

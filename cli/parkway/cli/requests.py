@@ -3,19 +3,22 @@
 import time
 from base64 import b64decode
 from dataclasses import dataclass
-from typing import Annotated, Final
+from typing import Annotated, Any, Final, NamedTuple
 
 import typer
-from confluent_kafka import KafkaError, Message, TopicPartition
+from confluent_kafka import Message, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from parkway.cli.arrivals import arrivals
 from parkway.cli.ask import confirm
 from parkway.cli.durations import parse_duration
+from parkway.cli.operator_event import send_event
 from parkway.cli.options import Bootstrap, KafkaSettings, Namespace, make_settings
+from parkway.cli.outcome import NotDoneError, errors
 from parkway.cli.parked import describe
 from parkway.cli.parked_topic import ParkedMessage, ends_of, parked_messages, partitions_of
-from parkway.runtime.clients import admin_client, manual_consumer, plain_producer
+from parkway.cli.shown import json_text, one_line
+from parkway.runtime.clients import admin_client, manual_consumer
 from parkway.runtime.codec import event_codec
 from parkway.runtime.settings import Settings
 from parkway.runtime.topology import cluster
@@ -28,11 +31,14 @@ from parkway.schemas.parked import ParkedError, ParkedKind, ParkedRecord
 app = typer.Typer(no_args_is_help=True, help="Requests on their way: cancel one.")
 
 _ANSWERS: Final = frozenset({EventType.ChatResponseEvent, EventType.DecisionResponseEvent})
-_DELIVERY: Final = 30.0  # seconds
 
 
-class RequestsError(ParkwayError):
+class CannotCancelError(ParkwayError):
     """A request that cannot be cancelled this way."""
+
+
+class NoResponseError(NotDoneError):
+    """The cancellation was sent, and no response came in time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +76,9 @@ def cancel(
     ] = None,
     wait: Annotated[str | None, typer.Option(metavar="TIME", help="Wait for the response, at most so long.")] = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print what was done, or why not, as one JSON object.")
+    ] = False,
     bootstrap_servers: Bootstrap = None,
     namespace: Namespace = None,
     kafka: KafkaSettings = None,
@@ -83,26 +92,33 @@ def cancel(
 
       parkway requests cancel order-4711 --reason "the customer called" --wait 30s
 
-      parkway requests cancel 7f8b1c52 --partition 3 --yes
+      parkway requests cancel 7f8b1c52 --partition 3 --yes --json
     """
-    settings = make_settings(kafka, bootstrap_servers=bootstrap_servers, namespace=namespace)
-    admin = admin_client(settings, f"{settings.namespace}.requests")
-    seconds = parse_duration(wait, "--wait") if wait is not None else None
-    if seconds is not None and action == "tool":
-        raise RequestsError("--wait: a tool request that is cancelled ends without a response; leave it out")
-    kept = parse_duration(remember, "--remember") if remember is not None else settings.request_deadline
-    target = _find(admin, settings, request_id, action, partition)
-    if not yes:
-        confirm(_question(request_id, action, target))
-    waiter = _Waiter(admin, settings, request_id, target.record) if seconds is not None else None
-    try:
-        _send(settings, CancelRequestEvent(request_id=request_id, action=action, reason=reason), target, kept)
-        typer.echo(_done(request_id, action, target, kept))
-        if waiter is not None and seconds is not None:
-            typer.echo(waiter.wait(seconds))
-    finally:
-        if waiter is not None:
-            waiter.close()
+    with errors(as_json=as_json, id=request_id):
+        settings = make_settings(kafka, bootstrap_servers=bootstrap_servers, namespace=namespace)
+        admin = admin_client(settings, f"{settings.namespace}.requests")
+        seconds = parse_duration(wait, "--wait") if wait is not None else None
+        if seconds is not None and action == "tool":
+            raise CannotCancelError("--wait: a tool request that is cancelled ends without a response; leave it out")
+        kept = parse_duration(remember, "--remember") if remember is not None else settings.request_deadline
+        target = _find(admin, settings, request_id, action, partition)
+        if not yes:
+            confirm(_question(request_id, action, target), err=as_json)
+        waiter = _Waiter(admin, settings, request_id, target.record) if seconds is not None else None
+        ended: _Ended | None = None
+        try:
+            _send(settings, CancelRequestEvent(request_id=request_id, action=action, reason=reason), target, kept)
+            if not as_json:
+                typer.echo(_done(request_id, action, target, kept))
+            if waiter is not None and seconds is not None:
+                ended = waiter.wait(seconds)
+        finally:
+            if waiter is not None:
+                waiter.close()
+    if as_json:
+        typer.echo(json_text(_as_json(request_id, action, target, kept, ended)))
+    elif ended is not None:
+        typer.echo(f"{one_line(ended.outcome)} (response in {ended.place})")
 
 
 def _find(admin: AdminClient, settings: Settings, request_id: str, action: str, partition: int | None) -> _Target:
@@ -111,14 +127,14 @@ def _find(admin: AdminClient, settings: Settings, request_id: str, action: str, 
     if topics.resume(action) not in there:
         prefix = topics.resume("")
         known = ", ".join(sorted(name.removeprefix(prefix) for name in there if name.startswith(prefix)))
-        raise RequestsError(
+        raise CannotCancelError(
             f"--action {action}: no topic {topics.resume(action)}; of namespace {settings.namespace!r} the requests of "
             f"these can be cancelled: {known or 'none'}"
         )
     partitions = partitions_of(admin, settings, topics.events)
     if partition is not None:
         if partition not in partitions:
-            raise RequestsError(f"--partition {partition}: {topics.events} has 0 to {len(partitions) - 1}")
+            raise CannotCancelError(f"--partition {partition}: {topics.events} has 0 to {len(partitions) - 1}")
         return _Target([partition], None)
     parked: ParkedMessage | None = None
     for message in parked_messages(admin, settings):
@@ -148,32 +164,28 @@ def _done(request_id: str, action: str, target: _Target, kept: float) -> str:
     )
 
 
+def _as_json(request_id: str, action: str, target: _Target, kept: float, ended: "_Ended | None") -> dict[str, Any]:
+    """`remembered`, in seconds: where the request has not come yet; null where it was found."""
+    return {
+        "id": request_id,
+        "action": action,
+        "partitions": target.partitions,
+        "parked": target.parked is not None,
+        "remembered": None if target.parked is not None else kept,
+        "outcome": None if ended is None else ended.outcome,
+        "response": None if ended is None else ended.place,
+    }
+
+
 def _send(settings: Settings, event: CancelRequestEvent, target: _Target, kept: float) -> None:
-    codec = event_codec(settings)
     key = None if target.record is None or target.record.record_key is None else b64decode(target.record.record_key)
-    producer = plain_producer(settings, f"{settings.namespace}.requests")
-    failures: list[str] = []
+    until = {headers.DEADLINE: str(int((time.time() + kept) * 1000))}
+    send_event(settings, f"{settings.namespace}.requests", event, key, target.partitions, until)
 
-    def on_delivery(error: KafkaError | None, _message: Message) -> None:
-        if error is not None:
-            failures.append(error.str())
 
-    for partition in target.partitions:
-        producer.produce(
-            settings.topics.events,
-            codec.encode(event.to_json()),
-            key,
-            partition,
-            headers=[
-                (headers.CONTENT_TYPE, codec.content_type),
-                (headers.TYPE, event.type),
-                (headers.HOPS, "0"),
-                (headers.DEADLINE, str(int((time.time() + kept) * 1000))),
-            ],
-            on_delivery=on_delivery,
-        )
-    if producer.flush(_DELIVERY) or failures:
-        raise RequestsError(f"not delivered to {settings.topics.events}: {failures[0] if failures else 'no answer'}")
+class _Ended(NamedTuple):
+    outcome: str  # `cancelled`, another error type, or `success`
+    place: str  # of the response: topic/partition/offset
 
 
 class _Waiter:
@@ -190,18 +202,16 @@ class _Waiter:
         self._consumer = manual_consumer(settings, f"{settings.namespace}.requests")
         self._consumer.assign([TopicPartition(*place, offset) for place, offset in ends.items()])
 
-    def wait(self, seconds: float) -> str:
-        """What the response says. Exits with 1 after `seconds` without one."""
+    def wait(self, seconds: float) -> _Ended:
+        """What the response says. Raises NoResponseError after `seconds` without one."""
         for message in arrivals(self._consumer, seconds):
             outcome = self._outcome(message)
             if outcome is not None:
-                return f"{outcome} (response in {message.topic()}/{message.partition()}/{message.offset()})"
-        typer.echo(
-            f"error: no response within {seconds:g} s: the request has ended before, has not come yet, or waits for a "
-            "free worker",
-            err=True,
+                return _Ended(outcome, f"{message.topic()}/{message.partition()}/{message.offset()}")
+        raise NoResponseError(
+            f"no response within {seconds:g} s: the request has ended before, has not come yet, or waits for a "
+            "free worker"
         )
-        raise typer.Exit(1)
 
     def close(self) -> None:
         self._consumer.close()

@@ -14,8 +14,8 @@ from parkway.schemas.parked import ParkedError, ParkedKind, ParkedRecord, split_
 from parkway.schemas.parked_head import read_head
 
 
-class ApprovalsError(ParkwayError):
-    """An approval that cannot be given this way."""
+class AmbiguousIdError(ParkwayError):
+    """The beginning of several ids."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,13 +64,13 @@ class WaitingCalls:
         return cls(waiting, seen - {call.id for call in waiting})
 
     def find(self, wanted: str) -> WaitingCall | None:
-        """By a call's id, or what only one id begins with. Raises ApprovalsError when several do."""
+        """By a call's id, or what only one id begins with. Raises AmbiguousIdError when several do."""
         found = [call for call in self.calls if call.id == wanted] or [
             call for call in self.calls if call.id.startswith(wanted)
         ]
         if len(found) > 1:
             ids = ", ".join(sorted({call.id for call in found})[:5])
-            raise ApprovalsError(f"{wanted!r} is the beginning of {len(found)} ids: {ids}; write more of it")
+            raise AmbiguousIdError(f"{wanted!r} is the beginning of {len(found)} ids: {ids}; write more of it")
         return found[0] if found else None
 
     def why_not(self, wanted: str) -> str:

@@ -15,13 +15,9 @@ from parkway.cli.main import _COMMANDS, app
 WITHOUT_JSON = {
     "plan build",
     "plan schema",
-    "plan apply",
     "router",
     "worker",
     "dev",
-    "requests cancel",
-    "approvals approve",
-    "approvals deny",
 }
 ASK = {"plan apply", "topics grow", "requests cancel", "approvals approve", "approvals deny", "dlq replay", "doctor"}
 
