@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import pytest
 from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, NewPartitions, ResourceType
 from installation import Installation, event, wait_for
 
 GROWN = 5
@@ -112,6 +113,29 @@ def test_state_does_not_move_with_its_keys(install: Callable[..., Installation])
 def _known(here: Installation) -> bool:
     assert here._producer is not None
     return len(here._producer.list_topics(here.topics.requests, 10).topics[here.topics.requests].partitions) == GROWN
+
+
+def test_apply_asks_nothing_because_it_alters_nothing(install: Callable[..., Installation]) -> None:
+    here = install("agents:Chats", partitions=2)
+    topic, gone = here.topics.dlq, here.topics.outputs
+    resource = ConfigResource(ResourceType.TOPIC, topic)
+    smaller = ConfigEntry("max.message.bytes", "1000", incremental_operation=AlterConfigOpType.SET)
+    resource.add_incremental_config(smaller)
+    here.admin.incremental_alter_configs([resource])[resource].result()
+    here.admin.create_partitions([NewPartitions(here.topics.events, 3)])[here.topics.events].result()
+    here.admin.delete_topics([gone])[gone].result()
+    wait_for("it is gone", lambda: gone not in here.admin.list_topics(timeout=10).topics)
+    # No terminal, and no --yes: a Job that creates the topics of a release must not stand still.
+    said = here.command("topics", "apply", "--plan", str(here.plan_file), "--json")
+    assert said.code == 0, said
+    done = json.loads(said.out)
+    assert done["created"] == [gone]
+    assert f"{topic}: max.message.bytes is 1000, not 4300000" in done["differences"]
+    assert f"{here.topics.events} has 3 partitions" in done["differences"]
+    left = here.admin.describe_configs([ConfigResource(ResourceType.TOPIC, topic)])
+    (settings,) = (one.result() for one in left.values())
+    assert settings["max.message.bytes"].value == "1000"
+    assert len(here.admin.list_topics(here.topics.events, 10).topics[here.topics.events].partitions) == 3
 
 
 def test_what_differs_is_said(install: Callable[..., Installation]) -> None:

@@ -39,7 +39,7 @@ def apply(
 ) -> None:
     """Create the topics that the plan uses and that are missing; say what differs. It alters and deletes nothing.
 
-    `parkway topics diff` says beforehand what it would do.
+    So it asks nothing, at a terminal as in a script. `parkway topics diff` says beforehand what it would do.
 
     For example:
 
