@@ -1,8 +1,9 @@
 """The workers of one process: one for each of the chosen actions of an agent instance."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from typing import NamedTuple
 
 from parkway.agents import threads
 from parkway.agents.agent import Agent, definition_of, running
@@ -15,10 +16,13 @@ from parkway.runtime.settings import Settings
 from parkway.schemas.plan import ActionPlan, Plan
 from parkway.workers.actions.factory import limiters_of, make_action, retry_of
 from parkway.workers.actions.mcp_tools import close_all
+from parkway.workers.actions.opening import open_models
 from parkway.workers.committer import Committer
 from parkway.workers.completion import largest_span
+from parkway.workers.effects import Action
 from parkway.workers.governor import Governor
 from parkway.workers.journal import Journal
+from parkway.workers.limiter import Limiter
 from parkway.workers.links import Links
 from parkway.workers.results import ResultBuilder
 from parkway.workers.sinks import open_sinks
@@ -55,31 +59,44 @@ async def _close(resource: Resource) -> None:
 
 
 async def make_workers(
-    settings: Settings, plan: Plan, agent: Agent, names: Sequence[str], links: Links
+    settings: Settings, plan: Plan, agent: Agent, names: Sequence[str], links: Links, *, models_first: bool = False
 ) -> list[Worker]:
-    """Make the workers of the chosen actions, ready to run. They share what is the process's."""
+    """Make the workers of the chosen actions, ready to run. They share what is the process's.
+
+    `models_first`: open the models before anything in Kafka is touched, not each at its first request. Raises
+    AgentError for one that cannot be opened.
+    """
     sinks = await asyncio.to_thread(open_sinks, settings, definition_of(agent))
+    made = [_make(settings, planned, agent, sinks) for planned in chosen_actions(plan, names)]
+    for one in made if models_first else ():
+        await open_models(one.action)
     slots = Slots(settings.process_concurrency)
     governor = Governor(threads.running, settings.process_concurrency)
-    return [
-        await _make_worker(settings, plan, action, agent, links, slots, governor, sinks)
-        for action in chosen_actions(plan, names)
-    ]
+    return [await _make_worker(settings, plan, one, agent, links, slots, governor) for one in made]
+
+
+class _Made(NamedTuple):
+    planned: ActionPlan
+    action: Action
+    limiters: Mapping[str, Limiter]
+
+
+def _make(settings: Settings, planned: ActionPlan, agent: Agent, sinks: Sinks) -> _Made:
+    limiters = limiters_of(planned, definition_of(agent))
+    return _Made(planned, make_action(settings, planned, agent, limiters, sinks), limiters)
 
 
 async def _make_worker(
     settings: Settings,
     plan: Plan,
-    planned: ActionPlan,
+    made: _Made,
     agent: Agent,
     links: Links,
     slots: Slots,
     governor: Governor,
-    sinks: Sinks,
 ) -> Worker:
+    planned, action, limiters = made
     definition = definition_of(agent)
-    limiters = limiters_of(planned, definition)
-    action = make_action(settings, planned, agent, limiters, sinks)
     spec = definition.action(planned.name)
     options = spec.options if spec is not None else None
     link = await links.link(planned)

@@ -44,7 +44,7 @@ async def run_worker(
         one = agent() if isinstance(agent, type) else agent
         await stack.enter_async_context(opened(one))
         links = KafkaLinks(settings, instance.name, health, stores, predecessor_died=instance.predecessor_died)
-        workers = await make_workers(settings, plan, one, names, links)
+        workers = await make_workers(settings, plan, one, names, links, models_first=True)
         log.info("worker_started", plan=plan.build, actions=[action.name for action in chosen_actions(plan, names)])
         for worker in workers:
             worker.vitals.register(health)

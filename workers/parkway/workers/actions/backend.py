@@ -20,7 +20,7 @@ Schema = Mapping[str, Any]
 
 
 class Backend:
-    """One model. It is built at its first call, off the event loop: it imports an SDK and reads keys."""
+    """One model. It is built once, off the event loop: it imports an SDK and reads keys."""
 
     def __init__(self, source: ModelSource) -> None:
         self.label: Final = _label(source)

@@ -15,6 +15,7 @@ from parkway.runtime import metrics
 from parkway.workers.actions.backend import Backend, CallForm, Schema, unusable
 from parkway.workers.actions.budget import Budget
 from parkway.workers.actions.call_journal import CallRecord
+from parkway.workers.actions.opening import Opening, opening
 from parkway.workers.actions.providers import CallError, classify, secrets_of
 from parkway.workers.actions.usage import Tally
 from parkway.workers.effects import JournalEntry
@@ -67,6 +68,10 @@ class Backends:
         self._form = CallForm(chat)
         self._backoff = backoff
         self._quote = quote
+
+    async def open(self) -> list[Opening]:
+        """Make the models that are not made yet, in their order."""
+        return [await opening(backend.label, backend.model) for backend in self._backends]
 
     async def ask(self, question: Question) -> tuple[str, ModelResponse]:
         """Give the label of the model that answered, and its reply.

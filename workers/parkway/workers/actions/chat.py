@@ -20,6 +20,7 @@ from parkway.workers.actions.chat_answers import ChatError
 from parkway.workers.actions.chat_models import ChatModels
 from parkway.workers.actions.chat_session import ChatSession, read_request
 from parkway.workers.actions.chat_state import ChatState
+from parkway.workers.actions.opening import Opening
 from parkway.workers.actions.structured_output import OutputInvalidError
 from parkway.workers.actions.tool_round import awaits_person, calls_of, results_for
 from parkway.workers.actions.toolbox import ToolSource
@@ -68,6 +69,10 @@ class ChatAction:
         self._backoff = backoff
         self._capture_content = capture_content
         self._max_state_bytes = max_state_bytes
+
+    async def open(self) -> dict[str, list[Opening]]:
+        """Make every model and fallback before it is asked, and say which cannot be."""
+        return await self._models.open()
 
     def limiter(self, task: Task) -> Limiter | None:
         """The limits of the model that the request will ask."""

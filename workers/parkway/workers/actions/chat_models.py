@@ -16,6 +16,7 @@ from parkway.workers.actions import chat_answers
 from parkway.workers.actions.backends import Backends
 from parkway.workers.actions.budget import Budget
 from parkway.workers.actions.chat_answers import ChatError
+from parkway.workers.actions.opening import Opening
 from parkway.workers.actions.toolbox import Toolbox, ToolSource
 from parkway.workers.effects import Task
 from parkway.workers.limiter import Limiter
@@ -56,6 +57,10 @@ class ChatModels:
             budget, limiter = Budget(chat.usage_limits), limiters.get(name)
             backends = Backends(name, chat, backoff=backoff, quote=quote, budget=budget, limiter=limiter)
             self._served[name] = ServedModel(name, chat, prompt, tools, backends, budget, limiter)
+
+    async def open(self) -> dict[str, list[Opening]]:
+        """Make every model and fallback that is not made yet."""
+        return {name: await served.backends.open() for name, served in self._served.items()}
 
     def of(self, task: Task) -> ServedModel:
         """The model that answers. Raises ChatError (`unknown_model`)."""

@@ -16,6 +16,7 @@ from parkway.schemas.json_form import short
 from parkway.workers.actions.backends import CallFailedError
 from parkway.workers.actions.decision_ask import Ask, Decided
 from parkway.workers.actions.decision_backends import DecisionBackends
+from parkway.workers.actions.opening import Opening
 from parkway.workers.actions.usage import Tally
 from parkway.workers.effects import Effects, JournalEntry, PoisonError, Task
 from parkway.workers.limiter import Limiter
@@ -68,6 +69,10 @@ class DecisionAction:
             for key, model in models.items()
         }
         self._capture_content = capture_content
+
+    async def open(self) -> dict[str, list[Opening]]:
+        """Make every provider's model before it is asked, and say which cannot be."""
+        return {name: await backends.open() for name, backends in self._backends.items()}
 
     def limiter(self, task: Task) -> Limiter | None:
         """The limits of the model that the request names."""

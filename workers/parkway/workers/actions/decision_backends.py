@@ -14,6 +14,7 @@ from parkway.workers.actions.backends import CallFailedError
 from parkway.workers.actions.decision_ask import Ask, Decided, Source
 from parkway.workers.actions.decision_local import FunctionCall, TableSource
 from parkway.workers.actions.decision_provider import ProviderCall
+from parkway.workers.actions.opening import Opening, opening
 from parkway.workers.actions.providers import CallError
 from parkway.workers.actions.usage import Tally
 from parkway.workers.effects import JournalEntry
@@ -32,6 +33,15 @@ class DecisionBackends:
         self._sources = [_source_of(model, each, quote=quote) for each in model.sources]
         self._backoff = backoff
         self._limiter = limiter
+
+    async def open(self) -> list[Opening]:
+        """Make the providers' models that are not made yet; rules and functions are there."""
+        return [
+            await opening(source.label, source.opened)
+            if isinstance(source, ProviderCall)
+            else Opening(source.label, None)
+            for source in self._sources
+        ]
 
     async def ask(
         self, ask: Ask, *, tally: Tally, journal: list[JournalEntry], deadline: int, permit: Permit | None = None

@@ -28,7 +28,7 @@ _ASKED_OF_ALL: Final = "Which of these applies?"  # where a host wants instructi
 
 
 class ProviderCall:
-    """One provider's model. It is built at its first call, off the event loop: it imports an SDK and reads keys."""
+    """One provider's model. It is built once, off the event loop: it imports an SDK and reads keys."""
 
     def __init__(self, source: ProviderSource, model: DecisionModel, *, quote: bool) -> None:
         self.label = label_of(source)
@@ -39,7 +39,7 @@ class ProviderCall:
         self._building = asyncio.Lock()
 
     async def decide(self, ask: Ask) -> Decided:
-        model = await self._opened()
+        model = await self._model_to_ask()
         problem = exceeded(limits_of(model, self._options.limits), ask)
         if problem is not None:
             raise failed(ErrorType.BAD_REQUEST, f"model {self.label!r}: {problem}")
@@ -59,17 +59,24 @@ class ProviderCall:
         answers = {name: _answer(answer) for name, answer in response.answers.items()}
         return checked(self.label, ask, Decided(answers, response.model_name, response.usage))
 
-    async def _opened(self) -> ProviderModel[Any]:
+    async def opened(self) -> ProviderModel[Any]:
+        """The pydantic-ai model. Raises what its provider raises for a missing key or package."""
         async with self._building:
             if self._model is None:
                 try:
                     self._model = await run_in_thread(_build, self._source)
                 except ImportError as error:
-                    raise failed(ErrorType.PROVIDER_ERROR, f"model {self.label!r}: {_our_extra(error)}") from error
-                except Exception as error:  # a factory is the user's code
-                    # What a provider says about its configuration holds no event content, and names the way out.
-                    raise CallFailedError(classify(error, self.label, quote=True)) from error
+                    raise ImportError(_our_extra(error)) from error
             return self._model
+
+    async def _model_to_ask(self) -> ProviderModel[Any]:
+        try:
+            return await self.opened()
+        except ImportError as error:
+            raise failed(ErrorType.PROVIDER_ERROR, f"model {self.label!r}: {error}") from error
+        except Exception as error:  # a factory is the user's code
+            # What a provider says about its configuration holds no event content, and names the way out.
+            raise CallFailedError(classify(error, self.label, quote=True)) from error
 
     def _settings(self, model: ProviderModel[Any]) -> wire.DecisionModelSettings:
         """The SDK makes one attempt: we retry."""
