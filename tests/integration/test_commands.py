@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
 from installation import PYTHONPATH, Installation, event, wait_for
 
 
@@ -102,6 +103,28 @@ def test_settings_that_the_broker_refuses_are_said_and_exit_with_2(install: Call
     assert "PARKWAY_BOOTSTRAP_SERVERS" in done.stderr
     done = parkway(here, "emit", PARKWAY_CONCURENCY="5")
     assert "PARKWAY_CONCURRENCY" in done.stderr
+
+
+def test_a_worker_whose_model_has_no_key_says_so_when_it_starts(
+    install: Callable[..., Installation], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = install("contract_agents:Contexts", partitions=1)
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
+        monkeypatch.delenv(name, raising=False)
+    started = parkway(here, "worker", here.agent)
+    assert started.returncode == 2, started.stderr
+    assert "error: chat model 'assistant' cannot be opened: openai:gpt-5-mini" in started.stderr
+    assert "OPENAI_API_KEY" in started.stderr
+    assert "Traceback" not in started.stderr
+    # What asks no model needs no key, and what a key is worth is not asked at start.
+    here.worker("w0", "tool")
+    here.worker("w1", "chat", OPENAI_API_KEY="not-a-key")
+    for name in ("w0", "w1"):
+        wait_for(f"{name} has started", lambda name=name: logged(here, name, "worker_started"), 60)
+
+
+def logged(here: Installation, name: str, word: str) -> list[dict[str, Any]]:
+    return [line for line in here.log_lines(name) if line["event"] == word]
 
 
 def test_a_worker_says_that_routers_run_another_plan(install: Callable[..., Installation]) -> None:

@@ -12,8 +12,6 @@ from parkway.workers.actions.providers import quoted
 
 _SECONDS: Final = 60.0  # a factory of the user's may ask somebody
 _HINT: Final = " To try Pydantic AI without an API key"  # its test model is no way out of a worker
-# Elsewhere, at a server of one's own, a client without a key may be right.
-_WANT_A_KEY: Final = ("api.openai.com", "api.anthropic.com")
 
 
 class Opening(NamedTuple):
@@ -62,21 +60,10 @@ async def opening(label: str, make: Callable[[], Awaitable[Any]]) -> Opening:
     """Make one model."""
     try:
         async with asyncio.timeout(_SECONDS):
-            model = await make()
+            await make()
     except TimeoutError:
         return Opening(label, f"it is not made within {_SECONDS:g} s")
     except Exception as error:  # a factory is the user's code
         text = quoted(error, ()).partition(_HINT)[0]
         return Opening(label, text if isinstance(error, UserError | ImportError) else f"{type(error).__name__}: {text}")
-    return Opening(label, _empty_key(model))
-
-
-def _empty_key(model: Any) -> str | None:
-    """A variable that is set to nothing, as compose files do, counts as a key for a client."""
-    client = getattr(model, "client", None)
-    key, host = getattr(client, "api_key", None), getattr(getattr(client, "base_url", None), "host", None)
-    return (
-        f"its API key for {host} is empty: set the variable that holds it"
-        if key == "" and host in _WANT_A_KEY
-        else None
-    )
+    return Opening(label, None)
