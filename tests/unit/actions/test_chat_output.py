@@ -2,7 +2,7 @@
 
 import json
 import time
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from hypothesis import given
@@ -10,8 +10,10 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, Field, TypeAdapter
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
+from pydantic_ai.models.test import TestModel
 
 from parkway.agents import ChatModel, Retry, tool
+from parkway.agents.chat_model import ModelSource
 from parkway.schemas.events import ChatMessage, ChatRequestEvent, ChatResponseEvent
 from parkway.workers.actions.chat import ChatAction
 from parkway.workers.actions.json_schema import SchemaError, first_problem
@@ -65,6 +67,46 @@ async def test_the_answer_is_the_json_alone_as_the_model_wrote_it(reply: str) ->
     effects, asked = await run([reply])
     assert response_of(effects).response.content == GOOD
     assert len(asked) == 1
+
+
+class Shipment(BaseModel):
+    order: Order
+    days: int = Field(ge=2, le=5)
+    by: Literal["road", "sea"]
+    insured: bool
+
+
+async def ask_test_model(model: ModelSource = "test", **options: Any) -> tuple[ChatModel[Any], Effects]:
+    chat: ChatModel[Any] = ChatModel(model, **options)
+    action = ChatAction({"assistant": chat}, backoff=Retry(backoff=0))
+    request = ChatRequestEvent(model="assistant", messages=[ChatMessage.user("order")])
+    return chat, await action.handle(Task(request.to_dict(), int(time.time() * 1000) + 30_000))
+
+
+@pytest.mark.parametrize("form", [Shipment, list[Line], int, TypeAdapter(Shipment).json_schema()])
+async def test_the_model_called_test_answers_in_the_form_that_is_asked_for(form: Any) -> None:
+    chat, effects = await ask_test_model(output_type=form)
+    made = chat.output(response_of(effects))
+    if isinstance(form, dict):
+        Shipment.model_validate(made)
+    else:
+        TypeAdapter(form).validate_python(made, strict=True)
+
+
+async def test_the_model_called_test_calls_its_tools_first_and_keeps_a_text_that_was_given() -> None:
+    _, effects = await ask_test_model(output_type=Shipment, tools=[lookup])
+    assert effects.park is not None  # the answer comes when it has what it asked for
+    given = TestModel(custom_output_text='{"lines": []}')
+    chat, effects = await ask_test_model(given, output_type=Order)
+    assert chat.output(response_of(effects)) == Order(lines=[])
+    _, effects = await ask_test_model()
+    assert response_of(effects).response.content == "success (no tool calls)"
+
+
+async def test_what_the_model_called_test_cannot_make_up_is_said() -> None:
+    _, effects = await ask_test_model(output_type={"type": "string", "pattern": "^order-[0-9]+$"}, max_retries=0)
+    assert response_of(effects).error is not None
+    assert response_of(effects).error.type == "output_invalid"
 
 
 async def test_a_bad_answer_is_asked_again_with_the_reason() -> None:

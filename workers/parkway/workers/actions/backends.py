@@ -12,7 +12,7 @@ from pydantic_ai.tools import ToolDefinition
 from parkway.agents.chat_model import ChatModel
 from parkway.agents.retry import Retry
 from parkway.runtime import metrics
-from parkway.workers.actions.backend import Backend, CallForm, Schema, unusable
+from parkway.workers.actions.backend import Backend, CallForm, Schema, fitted, unusable
 from parkway.workers.actions.budget import Budget
 from parkway.workers.actions.call_journal import CallRecord
 from parkway.workers.actions.opening import Opening, opening
@@ -159,6 +159,7 @@ class Backends:
         except Exception as error:  # adapters raise what their SDK lets through
             failed = classify(error, backend.label, quote=self._quote, secrets=call.secrets)
             raise CallFailedError(failed) from error
+        response = fitted(model, response, question.output_schema)
         question.tally.add(response.usage)
         metrics.MODEL_TOKENS.labels(backend.label, "input").inc(response.usage.input_tokens)
         metrics.MODEL_TOKENS.labels(backend.label, "output").inc(response.usage.output_tokens)
