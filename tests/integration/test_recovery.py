@@ -14,7 +14,8 @@ from parkway.runtime import clients, transactions
 from parkway.runtime.instance import InstanceError
 from parkway.runtime.plan_mark import PlanMark
 from parkway.runtime.recovery import RecoveringProducer
-from parkway.runtime.transactions import AbortedError, FatalTransactionError, TransactionalProducer
+from parkway.runtime.transaction_errors import AbortedError, FatalTransactionError
+from parkway.runtime.transactions import TransactionalProducer
 
 
 @pytest.fixture

@@ -15,13 +15,8 @@ from parkway.runtime.clients import group_consumer
 from parkway.runtime.log_offsets import high_watermarks
 from parkway.runtime.records import Record
 from parkway.runtime.settings import Settings
-from parkway.runtime.transactions import (
-    AbortedError,
-    FatalTransactionError,
-    GroupFencedError,
-    RecordRefusedError,
-    TransactionalProducer,
-)
+from parkway.runtime.transaction_errors import AbortedError, FatalTransactionError, GroupFencedError, RecordRefusedError
+from parkway.runtime.transactions import TransactionalProducer
 from parkway.testing.kafka import PipKafka
 
 

@@ -17,12 +17,8 @@ from parkway.cli.dlq_topic import DeadLetter, DlqTopic
 from parkway.runtime.logs import get_logger
 from parkway.runtime.records import Record
 from parkway.runtime.settings import Settings
-from parkway.runtime.transactions import (
-    AbortedError,
-    FatalTransactionError,
-    RecordRefusedError,
-    TransactionalProducer,
-)
+from parkway.runtime.transaction_errors import AbortedError, FatalTransactionError, RecordRefusedError
+from parkway.runtime.transactions import TransactionalProducer
 from parkway.schemas.errors import ParkwayError
 from parkway.schemas.replayed import ReplayMarker
 

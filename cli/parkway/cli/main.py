@@ -15,7 +15,7 @@ from typer.core import TyperGroup
 from parkway.cli.interrupt import quiet_ctrl_c
 from parkway.cli.shown import block
 from parkway.runtime.not_ready import NotReadyError
-from parkway.runtime.transactions import FatalTransactionError
+from parkway.runtime.transaction_errors import FatalTransactionError
 from parkway.schemas.errors import ParkwayError
 
 # Command -> module. Imported when called: a router must not load a model library, and `emit` must be quick.

@@ -18,13 +18,8 @@ from parkway.runtime import metrics
 from parkway.runtime.logs import get_logger
 from parkway.runtime.records import Incoming, Record
 from parkway.runtime.recovery import Commits
-from parkway.runtime.transactions import (
-    LARGEST_TRANSACTION,
-    AbortedError,
-    FatalTransactionError,
-    GroupFencedError,
-    RecordRefusedError,
-)
+from parkway.runtime.transaction_errors import AbortedError, FatalTransactionError, GroupFencedError, RecordRefusedError
+from parkway.runtime.transactions import LARGEST_TRANSACTION
 from parkway.schemas.errors import DlqReason
 
 _BEAT: Final = 0.5

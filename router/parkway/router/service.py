@@ -36,7 +36,7 @@ from parkway.runtime.recovery import RecoveringProducer
 from parkway.runtime.renewed_admin import RenewedAdmin
 from parkway.runtime.settings import Settings
 from parkway.runtime.telemetry import show_plan
-from parkway.runtime.transactions import GroupFencedError
+from parkway.runtime.transaction_errors import GroupFencedError
 from parkway.runtime.watchdog import Heartbeat
 from parkway.schemas.avro.codec import RegistryUnavailableError
 

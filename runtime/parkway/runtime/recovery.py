@@ -19,12 +19,8 @@ from parkway.runtime.instance import InstanceError
 from parkway.runtime.logs import get_logger
 from parkway.runtime.records import Record
 from parkway.runtime.settings import Settings
-from parkway.runtime.transactions import (
-    AbortedError,
-    FatalTransactionError,
-    GroupFencedError,
-    TransactionalProducer,
-)
+from parkway.runtime.transaction_errors import AbortedError, FatalTransactionError, GroupFencedError
+from parkway.runtime.transactions import TransactionalProducer
 
 _ENOUGH: Final = 5  # fatal errors without a commit in between: another process may fare better
 _LONGEST_WAIT: Final = 5.0

@@ -30,6 +30,12 @@ from parkway.runtime.error_codes import FENCED, GROUP_MOVED_ON, RECORD_ERRORS, S
 from parkway.runtime.logs import get_logger
 from parkway.runtime.records import ANY_PARTITION, Record
 from parkway.runtime.settings import Settings
+from parkway.runtime.transaction_errors import (
+    AbortedError,
+    FatalTransactionError,
+    GroupFencedError,
+    RecordRefusedError,
+)
 from parkway.runtime.watchdog import Watchdog
 
 LARGEST_TRANSACTION: Final = 16 * 1024 * 1024  # bytes of values: more may not be sent within the time of one
@@ -48,34 +54,6 @@ _DECIDED: Final = 15.0  # after its timeout a transaction is aborted by the brok
 _ABORT: Final = (1.0, 2.0, 5.0)  # an abort is sooner repeated than waited for, see above
 _HANGS: Final = 45.0  # a call of that time hangs
 _NEVER: Final = 180.0  # such a call overruns its time; one that took this long does not come back
-
-
-class TransactionError(Exception):
-    """Base: the transaction did not commit."""
-
-
-class AbortedError(TransactionError):
-    """Known to be aborted; nothing of it is visible. The same records may be produced again."""
-
-
-class RecordRefusedError(AbortedError):
-    """Known to be aborted, because Kafka refused records. `guilty`: their positions, empty when not known."""
-
-    def __init__(self, message: str, guilty: Sequence[int]) -> None:
-        super().__init__(message)
-        self.guilty = tuple(guilty)
-
-
-class GroupFencedError(AbortedError):
-    """Known to be aborted: the consumer group has moved on; results of this epoch must be dropped."""
-
-
-class FatalTransactionError(TransactionError):
-    """The producer is dead (`fenced`, or worse). The outcome of its last transaction is not known."""
-
-    def __init__(self, message: str, *, fenced: bool = False) -> None:
-        super().__init__(message)
-        self.fenced = fenced
 
 
 class TransactionalProducer:

@@ -5,7 +5,7 @@ from harness_agents import Support, ticket
 from parkway.agents import Agent, ChatMessage, ChatRequestEvent, Context, Event, Source, action
 from parkway.runtime.records import Record
 from parkway.runtime.topology import TopicSpec
-from parkway.runtime.transactions import RecordRefusedError
+from parkway.runtime.transaction_errors import RecordRefusedError
 from parkway.testing import ScriptedModel, SyncAgentTest
 from parkway.testing.log_record import partition_of
 from parkway.testing.memory.log import MemoryLog

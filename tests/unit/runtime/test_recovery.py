@@ -4,7 +4,7 @@ import pytest
 
 from parkway.runtime.instance import InstanceError
 from parkway.runtime.recovery import FatalErrors
-from parkway.runtime.transactions import FatalTransactionError
+from parkway.runtime.transaction_errors import FatalTransactionError
 
 DEAD = FatalTransactionError("dead")
 FENCED = FatalTransactionError("fenced", fenced=True)

@@ -18,7 +18,7 @@ from worker_harness import CODEC, SETTINGS, TOPICS
 from parkway.agents import Agent, Context, Event, Retry, action, build_plan, definition_of
 from parkway.runtime.records import Incoming, Record
 from parkway.runtime.recovery import RecoveringProducer
-from parkway.runtime.transactions import AbortedError, GroupFencedError
+from parkway.runtime.transaction_errors import AbortedError, GroupFencedError
 from parkway.schemas.parked import ParkedStep
 from parkway.workers.actions.user import UserAction
 from parkway.workers.committer import Committer

@@ -16,13 +16,8 @@ from typing import Final
 from parkway.runtime import metrics
 from parkway.runtime.logs import get_logger
 from parkway.runtime.recovery import Commits
-from parkway.runtime.transactions import (
-    LARGEST_TRANSACTION,
-    AbortedError,
-    FatalTransactionError,
-    GroupFencedError,
-    RecordRefusedError,
-)
+from parkway.runtime.transaction_errors import AbortedError, FatalTransactionError, GroupFencedError, RecordRefusedError
+from parkway.runtime.transactions import LARGEST_TRANSACTION
 from parkway.workers.assignment import Assignment, completed_offsets
 from parkway.workers.results import ResultBuilder
 from parkway.workers.work import Lane, Result

@@ -15,7 +15,7 @@ from parkway.runtime.instance import Instance
 from parkway.runtime.logs import get_logger
 from parkway.runtime.settings import Settings
 from parkway.runtime.tracing import end_tracing
-from parkway.runtime.transactions import FatalTransactionError
+from parkway.runtime.transaction_errors import FatalTransactionError
 from parkway.schemas.errors import ParkwayError
 from parkway.schemas.plan import Plan
 from parkway.workers.fleet import chosen_actions, make_workers, opened

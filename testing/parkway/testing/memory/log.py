@@ -12,7 +12,7 @@ from confluent_kafka import TopicPartition
 
 from parkway.runtime.records import Record
 from parkway.runtime.topology import TopicSpec
-from parkway.runtime.transactions import RecordRefusedError
+from parkway.runtime.transaction_errors import RecordRefusedError
 from parkway.testing.log_record import LogRecord, partition_of
 
 Place = tuple[str, int]
