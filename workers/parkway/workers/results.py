@@ -1,6 +1,5 @@
 """From an action's effects to a result: the records, and what becomes of the request in the parked index."""
 
-import base64
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
@@ -12,11 +11,10 @@ from parkway.runtime.records import Incoming, Record
 from parkway.runtime.settings import Settings
 from parkway.schemas.errors import DlqReason
 from parkway.schemas.event_types import REQUEST_TYPES, EventType
-from parkway.schemas.events import ApprovalRequestEvent, CancelRequestEvent, Event
-from parkway.schemas.parked import ParkedApproval, ParkedCancellation, ParkedRecord, parked_key
+from parkway.schemas.events import CancelRequestEvent, Event
+from parkway.schemas.parked import ParkedCancellation, parked_key
 from parkway.schemas.plan import Plan
 from parkway.schemas.state import StateRecord
-from parkway.schemas.tokens import Token, new_secret
 from parkway.workers.effects import (
     Action,
     Effects,
@@ -29,10 +27,9 @@ from parkway.workers.effects import (
 )
 from parkway.workers.entry import BrokenEntry, Entry
 from parkway.workers.journal import Journal
-from parkway.workers.origins import cancel_secret, request_hash
 from parkway.workers.outbox import Cause, Outbox
+from parkway.workers.parking import approval_requests, parked_record
 from parkway.workers.poison import Conviction
-from parkway.workers.times import now_ms
 from parkway.workers.work import Epoch, Result, Work
 
 
@@ -251,53 +248,19 @@ class ResultBuilder:
         result.records += [self._outbox.parked(result.partition, key, None) for key in result.forgets]
 
     def _park(self, result: Result, cause: Cause, task: Task, park: Park) -> None:
-        if task.parked is not None:
-            origin, request, asked = task.parked.origin, task.parked.request, task.parked.request_hash
-            token = task.parked.token or str(Token.new(self._action.name, result.partition))
-        else:
-            record = _record_of(result)
-            origin, request, asked = cause.origin(record), dict(task.event), request_hash(record)
-            token = str(Token(self._action.name, result.partition, cancel_secret(record) or new_secret()))
-        parked = ParkedRecord(
-            build=self._plan.build,
-            action=self._action.name,
-            record_key=base64.b64encode(cause.key).decode() if cause.key is not None else None,
-            origin=origin,
-            request=request,
-            request_hash=asked,
-            round=park.round,
-            waits_for=park.waits_for,
-            pending_calls=park.pending_calls,
-            deadline=park.deadline,
-            state=dict(park.state),
-            token=token,
-            approvals={**park.approvals, **self._asked(result, park)},
-            awaits_person=park.awaits_person,
-        )
+        record = _record_of(result) if task.parked is None else None
+        parked = parked_record(self._plan.build, self._action.name, result.partition, cause, task, park, record)
         value = parked.to_json()
         if len(value) > self._settings.max_parked_bytes:
             raise ParkedTooLargeError(
                 f"the parked record would have {len(value)} bytes, the limit is "
                 f"{self._settings.max_parked_bytes} (max_parked_bytes)"
             )
-        for ask in park.asks:
-            approval = parked.approvals[ask.call.id]
-            event = ApprovalRequestEvent(
-                request_id=parked.request_id, token=approval.token, call=ask.call, reason=ask.reason
-            )
+        for event in approval_requests(parked, park):
             result.records += self._outbox.approval_request(cause, event, park.deadline)
         key = parked_key(parked.request_id, self._action.name)
         result.records.append(self._outbox.parked(result.partition, key, value))
         result.upsert = (parked.request_id, Entry.of(parked, value))
-
-    def _asked(self, result: Result, park: Park) -> dict[str, ParkedApproval]:
-        """A fresh token for every call that a person is asked about."""
-        return {
-            ask.call.id: ParkedApproval(
-                token=str(Token.new(self._action.name, result.partition)), reason=ask.reason, asked_at=now_ms()
-            )
-            for ask in park.asks
-        }
 
 
 def _deadline(event: Event, effects: Effects, task: Task) -> int | None:

@@ -15,6 +15,7 @@ from typing import Any, Final
 import re2
 
 from parkway.schemas import jsonio
+from parkway.workers.actions.json_values import TYPES, comparable, equal, is_number, show
 
 _MAX_STEPS: Final = 100_000
 _MAX_DEPTH: Final = 200  # a schema may nest 100 deep, and `$ref` adds steps of its own
@@ -46,7 +47,7 @@ class _Check:
             yield f"{at}: no value is allowed here"
             return
         if not isinstance(schema, Mapping):
-            raise SchemaError(f"a schema is an object or a boolean, not {_show(schema)}")
+            raise SchemaError(f"a schema is an object or a boolean, not {show(schema)}")
         self.depth += 1
         self.spend(1)
         try:
@@ -67,7 +68,7 @@ class _Check:
     def resolve(self, reference: Any) -> Any:
         """The part of the schema that a local reference such as `#/$defs/Item` names."""
         if not isinstance(reference, str) or not reference.startswith("#"):
-            raise SchemaError(f"$ref {_show(reference)}: only references inside the schema (#/...) are followed")
+            raise SchemaError(f"$ref {show(reference)}: only references inside the schema (#/...) are followed")
         node = self.root
         for raw in reference.removeprefix("#").split("/")[1:]:
             step = raw.replace("~1", "/").replace("~0", "~")
@@ -81,52 +82,37 @@ class _Check:
 
     def found(self, pattern: Any, text: str) -> bool:
         if not isinstance(pattern, str):
-            raise SchemaError(f"pattern {_show(pattern)} is not a string")
+            raise SchemaError(f"pattern {show(pattern)} is not a string")
         if pattern not in self.patterns:
             try:
                 self.patterns[pattern] = re2.compile(pattern)
             except re2.error as error:
-                raise SchemaError(f"pattern {_show(pattern)}: {error}") from None
+                raise SchemaError(f"pattern {show(pattern)}: {error}") from None
         return self.patterns[pattern].search(text) is not None
 
 
 Keyword = Callable[[_Check, Any, Mapping[str, Any], str], Iterator[str]]
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-_TYPES: Final[dict[str, Callable[[Any], bool]]] = {
-    "object": lambda value: isinstance(value, dict),
-    "array": lambda value: isinstance(value, list),
-    "string": lambda value: isinstance(value, str),
-    "number": _is_number,
-    "integer": lambda value: _is_number(value) and float(value).is_integer(),
-    "boolean": lambda value: isinstance(value, bool),
-    "null": lambda value: value is None,
-}
-
-
 def _type(_: _Check, value: Any, schema: Mapping[str, Any], at: str) -> Iterator[str]:
     names = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
     for name in names:
-        if name not in _TYPES:
-            raise SchemaError(f"type {_show(name)} is none of {', '.join(_TYPES)}")
-    if not any(_TYPES[name](value) for name in names):
-        yield f"{at}: {_show(value)} is not of type {' or '.join(names)}"
+        if name not in TYPES:
+            raise SchemaError(f"type {show(name)} is none of {', '.join(TYPES)}")
+    if not any(TYPES[name](value) for name in names):
+        yield f"{at}: {show(value)} is not of type {' or '.join(names)}"
 
 
 def _enum(check: _Check, value: Any, schema: Mapping[str, Any], at: str) -> Iterator[str]:
     allowed = _list(schema, "enum")
     check.spend(len(allowed))
-    if not any(_equal(value, one) for one in allowed):
-        yield f"{at}: {_show(value)} is none of {_show(allowed)}"
+    if not any(equal(value, one) for one in allowed):
+        yield f"{at}: {show(value)} is none of {show(allowed)}"
 
 
 def _const(_: _Check, value: Any, schema: Mapping[str, Any], at: str) -> Iterator[str]:
-    if not _equal(value, schema["const"]):
-        yield f"{at}: {_show(value)} is not {_show(schema['const'])}"
+    if not equal(value, schema["const"]):
+        yield f"{at}: {show(value)} is not {show(schema['const'])}"
 
 
 def _reference(check: _Check, value: Any, schema: Mapping[str, Any], at: str) -> Iterator[str]:
@@ -137,7 +123,7 @@ def _required(_: _Check, value: Any, schema: Mapping[str, Any], at: str) -> Iter
     if isinstance(value, dict):
         for name in _list(schema, "required"):
             if name not in value:
-                yield f"{at}: {_show(name)} is missing"
+                yield f"{at}: {show(name)} is missing"
 
 
 def _properties(check: _Check, value: Any, schema: Mapping[str, Any], at: str) -> Iterator[str]:
@@ -156,7 +142,7 @@ def _additional(check: _Check, value: Any, schema: Mapping[str, Any], at: str) -
         if name in known or any(check.found(pattern, name) for pattern in patterns):
             continue
         if schema["additionalProperties"] is False:
-            yield f"{at}: {_show(name)} is not a known property"
+            yield f"{at}: {show(name)} is not a known property"
         else:
             yield from check.problems(item, schema["additionalProperties"], f"{at}.{name}")
 
@@ -178,9 +164,9 @@ def _unique(_: _Check, value: Any, schema: Mapping[str, Any], at: str) -> Iterat
     if schema["uniqueItems"] is True and isinstance(value, list):
         seen: set[bytes] = set()
         for index, item in enumerate(value):
-            form = jsonio.dumps(_comparable(item))
+            form = jsonio.dumps(comparable(item))
             if form in seen:
-                yield f"{at}[{index}]: {_show(item)} stands in the list twice"
+                yield f"{at}[{index}]: {show(item)} stands in the list twice"
             seen.add(form)
 
 
@@ -188,13 +174,13 @@ def _any_of(check: _Check, value: Any, schema: Mapping[str, Any], at: str) -> It
     options = _list(schema, "anyOf")
     problems = [next(check.problems(value, option, at), None) for option in options]
     if problems and None not in problems:
-        yield f"{at}: {_show(value)} fits none of {len(options)} alternatives ({problems[0]})"
+        yield f"{at}: {show(value)} fits none of {len(options)} alternatives ({problems[0]})"
 
 
 def _one_of(check: _Check, value: Any, schema: Mapping[str, Any], at: str) -> Iterator[str]:
     fitting = sum(check.fits(value, option, at) for option in _list(schema, "oneOf"))
     if fitting != 1:
-        yield f"{at}: {_show(value)} fits {fitting} alternatives, it must fit exactly one"
+        yield f"{at}: {show(value)} fits {fitting} alternatives, it must fit exactly one"
 
 
 def _all_of(check: _Check, value: Any, schema: Mapping[str, Any], at: str) -> Iterator[str]:
@@ -204,12 +190,12 @@ def _all_of(check: _Check, value: Any, schema: Mapping[str, Any], at: str) -> It
 
 def _not(check: _Check, value: Any, schema: Mapping[str, Any], at: str) -> Iterator[str]:
     if check.fits(value, schema["not"], at):
-        yield f"{at}: {_show(value)} fits what it must not fit"
+        yield f"{at}: {show(value)} fits what it must not fit"
 
 
 def _pattern(check: _Check, value: Any, schema: Mapping[str, Any], at: str) -> Iterator[str]:
     if isinstance(value, str) and not check.found(schema["pattern"], value):
-        yield f"{at}: {_show(value)} does not match {schema['pattern']!r}"
+        yield f"{at}: {show(value)} does not match {schema['pattern']!r}"
 
 
 def _bound(keyword: str, measure: Callable[[Any], Any], broken: Callable[[Any, Any], bool], word: str) -> Keyword:
@@ -217,17 +203,17 @@ def _bound(keyword: str, measure: Callable[[Any], Any], broken: Callable[[Any, A
 
     def check(_: _Check, value: Any, schema: Mapping[str, Any], at: str) -> Iterator[str]:
         limit = schema[keyword]
-        if not _is_number(limit):
-            raise SchemaError(f"{keyword} {_show(limit)} is not a number")
+        if not is_number(limit):
+            raise SchemaError(f"{keyword} {show(limit)} is not a number")
         measured = measure(value)
         if measured is not None and broken(measured, limit):
-            yield f"{at}: {_show(value)} {word} {limit}"
+            yield f"{at}: {show(value)} {word} {limit}"
 
     return check
 
 
 def _number(value: Any) -> Any:
-    return value if _is_number(value) else None
+    return value if is_number(value) else None
 
 
 def _size(kind: type[str | list[Any] | dict[str, Any]]) -> Callable[[Any], Any]:
@@ -276,32 +262,12 @@ _KEYWORDS: Final[dict[str, Keyword]] = {
 def _list(schema: Mapping[str, Any], keyword: str) -> list[Any]:
     value = schema[keyword]
     if not isinstance(value, list):
-        raise SchemaError(f"{keyword} {_show(value)} is not a list")
+        raise SchemaError(f"{keyword} {show(value)} is not a list")
     return value
 
 
 def _mapping(schema: Mapping[str, Any], keyword: str) -> Mapping[str, Any]:
     value = schema[keyword]
     if not isinstance(value, Mapping):
-        raise SchemaError(f"{keyword} {_show(value)} is not an object")
+        raise SchemaError(f"{keyword} {show(value)} is not an object")
     return value
-
-
-def _comparable(value: Any) -> Any:
-    """A form in which 1 and 1.0 are the same, 1 and true are not, and the order of keys does not count."""
-    if isinstance(value, dict):
-        return [[name, _comparable(value[name])] for name in sorted(value)]
-    if isinstance(value, list):
-        return {"list": [_comparable(item) for item in value]}
-    if isinstance(value, bool):
-        return {"bool": value}
-    return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
-def _equal(left: Any, right: Any) -> bool:
-    return bool(_comparable(left) == _comparable(right))
-
-
-def _show(value: Any) -> str:
-    text = jsonio.dumps(value).decode()
-    return text if len(text) <= 80 else f"{text[:77]}..."
