@@ -1,59 +1,16 @@
-"""The tool action: calls side by side, texts for the model, diagnostics for people, and user_context."""
+"""The tool action: calls side by side, texts for the model, diagnostics for people."""
 
 import asyncio
 import contextvars
-import json
 import threading
 import time
-import uuid
-from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from pydantic import BaseModel
+from tool_calls import action, broken, call, echo, new, response_of
 
 from parkway.agents import Tool, tool
-from parkway.schemas.events import FunctionCall, ToolCall, ToolRequestEvent, ToolResponseEvent
-from parkway.workers.actions.tool import ToolAction
-from parkway.workers.effects import Effects, Task
-
-
-class Customer(BaseModel):
-    name: str
-    since: datetime
-
-
-def call(name: str, call_id: str = "c1", **arguments: Any) -> ToolCall:
-    return ToolCall(id=call_id, function=FunctionCall(name=name, arguments=arguments), original_id=f"p-{call_id}")
-
-
-def new(*calls: ToolCall, seconds: float = 30, **attributes: Any) -> Task:
-    request = ToolRequestEvent(model="assistant", tool_calls=list(calls), **attributes)
-    return Task(request.to_dict(), int((time.time() + seconds) * 1000))
-
-
-def action(*tools: Tool[..., Any], **options: Any) -> ToolAction:
-    return ToolAction({each.name: each for each in tools}, **options)
-
-
-def response_of(effects: Effects) -> ToolResponseEvent:
-    assert isinstance(effects.response, ToolResponseEvent)
-    assert effects.failure is None
-    assert effects.park is None
-    assert effects.events == []
-    return effects.response
-
-
-@tool
-async def echo(text: str) -> str:
-    """Says it again."""
-    return text
-
-
-@tool
-def broken() -> str:
-    """Never works."""
-    raise KeyError("host=db password=x")
+from parkway.workers.effects import Task
 
 
 async def test_results_stand_under_their_call_ids_with_the_providers_ids_beside() -> None:
@@ -215,65 +172,6 @@ async def test_cancellation_sends_no_response() -> None:
     assert cancelled.is_set()
 
 
-async def test_results_take_the_json_form_of_events() -> None:
-    since = datetime(2026, 1, 2, tzinfo=UTC)
-    key = uuid.uuid4()
-
-    @tool
-    def customer() -> Any:
-        """Gives a customer."""
-        return {"customer": Customer(name="Ada", since=since), "pair": (1, 2.5), "key": key, "none": None}
-
-    response = response_of(await action(customer).handle(new(call("customer"))))
-    assert json.loads(response.to_json())["attributes"]["responses"]["c1"] == {
-        "customer": {"name": "Ada", "since": "2026-01-02T00:00:00Z"},
-        "pair": [1, 2.5],
-        "key": str(key),
-        "none": None,
-    }
-
-
-async def test_a_result_without_json_form_or_nested_too_deep_is_a_failed_call() -> None:
-    deep: list[Any] = []
-    for _ in range(98):
-        deep = [deep]
-
-    @tool
-    def strange() -> Any:
-        """Gives what no event can carry."""
-        return {"a": [object()]}
-
-    @tool
-    def nested() -> Any:
-        """Gives a deep list."""
-        return deep
-
-    response = response_of(await action(strange, nested).handle(new(call("strange", "a"), call("nested", "b"))))
-    assert response.responses["a"] == "Tool `strange` execute failed."
-    assert "result.a[0]" in response.error["a"]
-    assert response.success == {"a": False, "b": False}
-    response.to_json()
-
-
-async def test_a_result_over_the_limit_is_cut_with_a_note() -> None:
-    @tool
-    def long() -> str:
-        """Gives a long text."""
-        return "ä" * 600
-
-    @tool
-    def big() -> Any:
-        """Gives a long list."""
-        return list(range(1_000))
-
-    small = action(long, big, max_result_bytes=1_001)
-    response = response_of(await small.handle(new(call("long", "a"), call("big", "b"))))
-    assert response.success == {"a": True, "b": True}
-    assert response.responses["a"].startswith("ä" * 500 + "\n[cut: ")
-    assert "1,200 bytes" in response.responses["a"]
-    assert response.responses["b"].startswith("[0,1,2,")
-
-
 async def test_the_idempotency_key_is_the_same_for_a_redelivered_call_and_no_other() -> None:
     keys: list[str] = []
 
@@ -333,63 +231,6 @@ async def test_one_call_id_for_two_calls_is_refused_before_anything_runs() -> No
 
 async def test_a_request_without_calls_is_answered() -> None:
     assert response_of(await action(echo).handle(new())).responses == {}
-
-
-# DESIGN 4.2, by its numbers.
-
-
-async def test_contract_1_unset_user_context_leaves_no_key() -> None:
-    response = response_of(await action(echo).handle(new(call("echo", text="x"))))
-    assert "user_context" not in response.to_dict()["attributes"]
-
-
-@pytest.mark.parametrize("context", [{"a": [1, {"b": None}]}, {}])
-async def test_contracts_2_and_3_success_failure_and_expiry_carry_the_same_user_context(context: Any) -> None:
-    task = new(call("echo", text="x"), call("broken", "b"), user_context=context)
-    runner = action(echo, broken)
-    for effects in (await runner.handle(task), runner.expired(task), runner.failed(task, OSError("x"))):
-        assert response_of(effects).to_dict()["attributes"]["user_context"] == context
-
-
-async def test_contract_4_concurrent_requests_never_exchange_user_context() -> None:
-    turns = {f"n{i}": asyncio.Event() for i in range(10)}
-
-    @tool
-    async def wait(who: str) -> str:
-        """Waits for its turn."""
-        await turns[who].wait()
-        return who
-
-    runner = action(wait)
-    tasks = {name: new(call("wait", who=name), user_context={"me": name}) for name in turns}
-    running = {name: asyncio.create_task(runner.handle(task)) for name, task in tasks.items()}
-    for name in reversed(turns):
-        turns[name].set()
-        response = response_of(await running[name])
-        assert (response.request_id, response.user_context) == (tasks[name].event["id"], {"me": name})
-        assert response.responses == {"c1": name}
-
-
-async def test_contract_6_user_context_never_reaches_the_arguments() -> None:
-    seen: list[Any] = []
-
-    @tool
-    def show(text: str = "") -> str:
-        """Shows."""
-        seen.append(text)
-        return text
-
-    await action(show).handle(new(call("show"), user_context={"text": "s3cret"}))
-    assert seen == [""]
-
-
-async def test_contract_11_a_later_change_of_the_callers_object_changes_nothing() -> None:
-    context = {"list": [1]}
-    task = new(call("echo", text="x"), user_context=context)
-    context["list"].append(2)
-    response = response_of(await action(echo).handle(task))
-    task.event["attributes"]["user_context"]["list"].append(3)
-    assert response.user_context == {"list": [1]}
 
 
 async def test_an_expired_request_answers_every_call() -> None:

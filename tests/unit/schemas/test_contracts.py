@@ -4,12 +4,12 @@ Every contract has tests called `test_contract_<number>_...`:
 
 | contract | what events keep of it | what the actions keep of it |
 | --- | --- | --- |
-| 1 unset: no key, 2 success, 3 failure | schemas/test_user_context.py | actions/test_chat.py, test_tool_action.py |
-| 4 never exchanged, 6 reaches no prompt or argument | schemas/test_user_context.py | actions/test_chat.py, test_tool_action.py |
+| 1 unset: no key, 2 success, 3 failure | schemas/test_user_context.py | actions/test_chat.py, test_tool_context.py |
+| 4 never exchanged, 6 reaches no prompt or argument | schemas/test_user_context.py | actions/test_chat.py, test_tool_context.py |
 | 5 the first value survives | schemas/test_user_context.py (parked record) | actions/test_chat.py |
 | 7 attachments are not copied | | here |
 | 8 JSON form, 9 unknown, `{}`, null, 10 restored, 13 not serialisable | schemas/test_user_context.py | |
-| 11 deep copy | schemas/test_user_context.py | actions/test_chat.py, test_tool_action.py |
+| 11 deep copy | schemas/test_user_context.py | actions/test_chat.py, test_tool_context.py |
 | 12 a chat's tool request does not carry it | | actions/test_chat.py |
 """
 
