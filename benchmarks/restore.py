@@ -6,8 +6,10 @@
 
 All read the same topic of 1 KB records, each in a process of its own, one after the other. The restore is the worker's
 (`workers/restore.py`), until the partition may start: committed offsets, watermarks, every record found by its
-request id. In memory the rest of the index is made while work goes on (`workers/indexing.py`): CPU and time of that are
-printed apart, of a loop that does nothing else. On disk nothing is left for later.
+request id. The clients that ask for offsets are connected before, as a worker's are once it has joined its group; the
+one that reads is made within the time. In memory the rest of the index is made while work goes on
+(`workers/indexing.py`): CPU and time of that are printed apart, of a loop that does nothing else. On disk nothing is
+left for later.
 Memory is what the process holds in the end (resident, less what it held before), after 5,000 look-ups at random: a tool
 response that finds its request, and claims it.
 """
@@ -33,6 +35,7 @@ from harness.report import Bars, table
 
 from parkway.runtime.clients import admin_client
 from parkway.runtime.garbage import calm_collector
+from parkway.runtime.group_offsets import GroupOffsets
 from parkway.runtime.logs import configure_logs
 from parkway.runtime.settings import Settings
 from parkway.runtime.topology import apply_topics, topic_ids
@@ -119,12 +122,16 @@ def restore(settings: Settings) -> tuple[float, ParkedIndex]:
     """Seconds, and the index of the partition, as a worker has it when it starts."""
     admin = admin_client(settings, "bench")
     topics = [settings.topics.action(ACTION), settings.topics.resume(ACTION)]
+    offsets = GroupOffsets(settings, "bench", settings.topics.worker_group(ACTION))
+    while offsets.committed([TopicPartition(topic, 0) for topic in topics], 1.0) is None:
+        time.sleep(0.02)
     restorer = Restorer(
         settings,
         admin,
         planned=ActionPlan(name=ACTION, triggers=(), resumed_by=("_tool_response_event",)),
         topic_ids=topic_ids(admin, topics),
         make_store=Stores(settings, "bench").of_action(ACTION),
+        offsets=offsets,
     )
     began = time.perf_counter()
     restored = restorer.restore([0], {}, threading.Event())

@@ -1,7 +1,9 @@
 """An admin client that is made anew when it stops answering.
 
 Seen with librdkafka 2.16: of the clients that were open while a broker stood still (SIGSTOP, a frozen machine) for
-some time, a few never find it again, whatever they are asked; a new client is answered at once.
+some time, a few never find it again, whatever they are asked; a new client is answered. Not always at once: what it is
+asked a few milliseconds after it was made can go to the bootstrap connection as that is closed, and is asked again
+after 1 or 3 s. So a client that there is already is the better one.
 """
 
 import time
@@ -39,7 +41,7 @@ class RenewedAdmin:
         self._client_id = client_id
         self._make = make
         self._clock = clock
-        self._admin = admin or make(settings, client_id)
+        self._admin = admin if admin is not None else make(settings, client_id)
         self._stuck: list[AdminClient] = []  # kept: to destroy one whose broker is gone can hang
         self._unanswered_since: float | None = None
         self._log = get_logger("offsets")

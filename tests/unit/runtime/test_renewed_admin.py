@@ -65,3 +65,14 @@ def test_one_that_was_given_is_asked_first() -> None:
     assert bench.made == []
     assert bench.ask(25.0) is None
     assert bench.ask() == 1
+
+
+def test_the_client_that_is_given_is_asked_although_it_is_falsy() -> None:
+    """As an AdminClient is: it has a length, of messages to be sent, and that is 0."""
+    given = AdminClient({"bootstrap.servers": "127.0.0.1:1", "log_level": 0})
+    assert not given
+
+    def make(_settings: Settings, _client_id: str) -> AdminClient:
+        raise AssertionError
+
+    assert RenewedAdmin(SETTINGS, "client", given, make=make).ask(lambda admin: admin) is given
