@@ -28,6 +28,7 @@ from parkway.agents.build import build_plan
 from parkway.agents.load import load_agent
 from parkway.cli.main import app
 from parkway.runtime.clients import admin_client, manual_consumer
+from parkway.runtime.group_members import describe_groups
 from parkway.runtime.group_offsets import GroupOffsets
 from parkway.runtime.log_offsets import high_watermarks
 from parkway.runtime.plan_log import Published, read_plans
@@ -227,7 +228,7 @@ class Installation:
 
         def done() -> bool:
             try:
-                answer = self.admin.alter_consumer_group_offsets([change], request_timeout=5.0)[group].result()
+                answer = self.admin.alter_consumer_group_offsets([change], request_timeout=60.0)[group].result()
             except KafkaException:
                 return False
             return all(one.error is None for one in answer.topic_partitions)  # such as: somebody is in the group
@@ -403,11 +404,8 @@ class Installation:
 
         def stable() -> bool:
             nonlocal seen
-            try:
-                described = self.admin.describe_consumer_groups([group], request_timeout=5.0)[group].result()
-            except KafkaException as error:  # its coordinator is not up yet; librdkafka goes on asking the same broker
-                seen = str(error)
-                self.admin = admin_client(self.settings, "tests")
+            described = describe_groups(self.settings, "tests", [group], 5.0).get(group)
+            if described is None:
                 return False
             seen = f"{described.state.name} with {len(described.members)}"
             state = "STABLE" if count else "EMPTY"

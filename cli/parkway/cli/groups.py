@@ -1,20 +1,16 @@
 """Who is in a consumer group, and which partitions each member has."""
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import MemberDescription
 
-from parkway.runtime.clients import admin_client
+from parkway.runtime.group_members import describe_groups
 from parkway.runtime.log_reader import Place
 from parkway.runtime.settings import Settings
 
-_ASK: Final = 5.0
 _PATIENCE: Final = 20.0
-_PAUSE: Final = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,24 +40,11 @@ class Group:
 
 def groups_of(settings: Settings, names: Sequence[str]) -> dict[str, Group]:
     """Those that may be described: without the right to, or an answer in time, a group is missing here."""
-    found: dict[str, Group] = {}
-    left = list(names)
-    give_up = time.monotonic() + _PATIENCE
-    while left and time.monotonic() < give_up:
-        # A new client each time: one that met a coordinator on the move goes on asking the same broker.
-        admin = admin_client(settings, f"{settings.namespace}.groups")
-        for name, future in admin.describe_consumer_groups(left, request_timeout=_ASK).items():
-            try:
-                described = future.result()
-            except KafkaException as failure:
-                if failure.args[0].code() == KafkaError.GROUP_AUTHORIZATION_FAILED:
-                    left.remove(name)
-                continue
-            left.remove(name)
-            found[name] = Group(name, described.state.name.lower(), tuple(_member(name, m) for m in described.members))
-        if left:
-            time.sleep(_PAUSE)
-    return found
+    described = describe_groups(settings, f"{settings.namespace}.groups", names, _PATIENCE)
+    return {
+        name: Group(name, one.state.name.lower(), tuple(_member(name, member) for member in one.members))
+        for name, one in described.items()
+    }
 
 
 def _member(group: str, member: MemberDescription) -> Member:

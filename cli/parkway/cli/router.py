@@ -86,7 +86,7 @@ def run(
     with held:
         health = start_telemetry(settings, tracing.ROUTER, held.name, routing.plan)
         if not held.predecessor_died:
-            wait_for_dead_members(admin, settings.topics.router_group, client_id, settings.session_timeout)
+            wait_for_dead_members(settings, settings.topics.router_group, client_id)
         router = Router(settings, routing, held.name, watcher.updates if watcher is not None else no_updates)
         router.register(health)
         for number in (signal.SIGTERM, signal.SIGINT):

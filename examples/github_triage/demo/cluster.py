@@ -1,7 +1,6 @@
 """What the broker knows: who owns which partition, how far the groups are, how long the topics are."""
 
 from collections.abc import Iterable
-from concurrent.futures import Future
 from dataclasses import dataclass
 
 from confluent_kafka import (
@@ -13,11 +12,13 @@ from confluent_kafka import (
 )
 from confluent_kafka.admin import AdminClient, ConsumerGroupDescription, OffsetSpec
 
+from parkway.runtime.group_members import describe_groups
+from parkway.runtime.settings import Settings
 from parkway.schemas.plan import Plan
 from parkway.schemas.topics import Topics
 
 _TIMEOUT = 20.0
-_DESCRIBE_TIMEOUT = 2.0  # of a group that nobody has used yet, librdkafka waits for the coordinator until the end
+_DESCRIBE_SECONDS = 2.0
 _COMMITTED_TIMEOUT = 2.0
 
 Place = tuple[str, int]  # topic, partition
@@ -43,6 +44,7 @@ class Cluster:
         }
         self._admin = AdminClient(self._config)
         self._askers: dict[str, Consumer] = {}
+        self._settings = Settings(bootstrap_servers=bootstrap_servers, namespace=topics.namespace)
         self._topics = topics
         self._partitions = partitions
         self.members_per_group = 2
@@ -63,8 +65,8 @@ class Cluster:
 
     def members(self, groups: Iterable[str]) -> dict[str, list[Member]]:
         """Members with what they own; none while a group is not stable, or not known yet."""
-        answers = self._admin.describe_consumer_groups(list(groups), request_timeout=_DESCRIBE_TIMEOUT)
-        return {group: _members(answer) for group, answer in answers.items()}
+        described = describe_groups(self._settings, "demo", list(groups), _DESCRIBE_SECONDS)
+        return {group: _members(described[group]) if group in described else [] for group in groups}
 
     def high_watermarks(self, topics: Iterable[str]) -> dict[Place, int]:
         """The end of every partition, open transactions included."""
@@ -110,11 +112,7 @@ class Cluster:
             future.result()
 
 
-def _members(answer: "Future[ConsumerGroupDescription]") -> list[Member]:
-    try:
-        described = answer.result()
-    except KafkaException:
-        return []  # its coordinator is not there yet
+def _members(described: ConsumerGroupDescription) -> list[Member]:
     if described.state != ConsumerGroupState.STABLE:
         return []
     return [

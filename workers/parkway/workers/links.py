@@ -77,7 +77,7 @@ class KafkaLinks:
                 "predecessor_died", action=planned.name, its_partitions_come_within_seconds=settings.session_timeout
             )
         else:
-            await asyncio.to_thread(wait_for_dead_members, admin, group, client_id, settings.session_timeout)
+            await asyncio.to_thread(wait_for_dead_members, settings, group, client_id)
         named = [topics.action(planned.name), *([topics.resume(planned.name)] if planned.parks else [])]
         restorer = Restorer(
             settings,
