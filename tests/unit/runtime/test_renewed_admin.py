@@ -68,9 +68,8 @@ def test_one_that_was_given_is_asked_first() -> None:
 
 
 def test_the_client_that_is_given_is_asked_although_it_is_falsy() -> None:
-    """As an AdminClient is: it has a length, of messages to be sent, and that is 0."""
-    given = AdminClient({"bootstrap.servers": "127.0.0.1:1", "log_level": 0})
-    assert not given
+    """As an AdminClient is: it has a length, of what waits to be polled, and that is 0 mostly."""
+    given = cast("AdminClient", [])
 
     def make(_settings: Settings, _client_id: str) -> AdminClient:
         raise AssertionError
