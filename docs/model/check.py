@@ -3,7 +3,7 @@
     python docs/model/check.py short        # what `make model` runs: a few minutes
     python docs/model/check.py rules        # each rule left out
     python docs/model/check.py design       # the design with all rules
-    python docs/model/check.py long         # larger bounds: hours
+    python docs/model/check.py long         # larger bounds: an hour and a half
     python docs/model/check.py NAME ...     # single cases, see --list
     python docs/model/check.py --trace NAME # the counter-example of one case, one action a line
 
