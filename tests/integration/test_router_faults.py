@@ -141,3 +141,22 @@ def test_a_broker_that_is_away_longer_than_transactions_may_last(tmp_path: Path)
         kafka.restart(1)
         routed.check()
         assert [one.poll() for one in routers] == [None, None]
+
+
+@pytest.mark.timeout(120)
+def test_a_router_that_is_stopped_while_the_broker_is_away_ends(tmp_path: Path) -> None:
+    """Not only at the second signal: what it had in hand is routed by the next one."""
+    with (
+        PipKafka() as kafka,
+        installation(kafka.bootstrap_servers, "stopped", "agents:Routes", tmp_path) as here,
+    ):
+        routed = Routed(here)
+        router = here.router("r0", PARKWAY_DRAIN="0")
+        emit_until(routed, lambda: routed.routed() >= 200)
+        kafka.pause()
+        router.send_signal(signal.SIGTERM)
+        assert router.wait(60) == 1
+        assert any(line["event"] == "not_drained_in_time" for line in here.log_lines("r0"))
+        kafka.resume()
+        here.router("r1")
+        routed.check()

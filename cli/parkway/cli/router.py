@@ -2,8 +2,10 @@
 
 import os
 import signal
+import sys
+import threading
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
@@ -25,10 +27,12 @@ from parkway.runtime.clients import admin_client
 from parkway.runtime.codec import event_codec
 from parkway.runtime.garbage import calm_collector
 from parkway.runtime.instance import take_instance
-from parkway.runtime.logs import configure_logs
+from parkway.runtime.logs import configure_logs, get_logger
 from parkway.runtime.membership import wait_for_dead_members
 from parkway.runtime.telemetry import start_telemetry
 from parkway.runtime.topology import cluster
+
+_LEAVE: Final = 12.0  # seconds after the drain budget, as a worker has: should the broker be away
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
@@ -90,7 +94,7 @@ def run(
         router = Router(settings, routing, held.name, watcher.updates if watcher is not None else no_updates)
         router.register(health)
         for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, lambda *_: _stop(router))
+            signal.signal(number, lambda *_: _stop(router, settings.drain + _LEAVE))
         if watcher is not None:
             health.warn("plan", lambda: watcher.problem)
             watcher.start()
@@ -105,7 +109,17 @@ def run(
         tracing.end_tracing()
 
 
-def _stop(router: Router) -> None:
+def _stop(router: Router, seconds: float) -> None:
     if router.stopping:
         os._exit(1)  # a second signal: its threads may wait for a broker that is gone
     router.stop()
+    late = threading.Timer(seconds, _stop_anyhow, (seconds,))
+    late.daemon = True
+    late.start()
+
+
+def _stop_anyhow(seconds: float) -> None:
+    """What is not committed by then, because the broker is away, is taken again by somebody."""
+    get_logger("router").error("not_drained_in_time", seconds=seconds, consequence="exit 1")
+    sys.stderr.flush()
+    os._exit(1)
