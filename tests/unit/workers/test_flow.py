@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from typing import Any, cast
 
+from parked_records import parked, records
 from worker_harness import CODEC, SETTINGS, TOPICS
 
 from parkway.agents import Agent, Context, Event, Retry, action, definition_of
@@ -18,6 +19,8 @@ from parkway.workers.adoption import Carried
 from parkway.workers.assignment import Assignment, Partition
 from parkway.workers.committer import Committer
 from parkway.workers.completion import Completion
+from parkway.workers.entry_store import EntryStore
+from parkway.workers.entry_store_memory import MemoryEntries
 from parkway.workers.flow import Flow
 from parkway.workers.governor import Governor
 from parkway.workers.held_up import HeldUp
@@ -66,13 +69,13 @@ class Results:
 class Running:
     """A flow with one partition of the action `handle`."""
 
-    def __init__(self, codec: EventCodec = CODEC) -> None:
+    def __init__(self, codec: EventCodec = CODEC, store: EntryStore | None = None) -> None:
         plan: Plan = build_plan(Desk, "test:Desk")
         planned = plan.action("handle")
         assert planned is not None
         desk = UserAction(Desk(), definition_of(Desk).action("handle"))
         lanes = {lane: Completion("topic-id", 0) for lane in Lane}
-        partition = Partition(0, Restored(lanes, {}, 0), "handle", TOPICS)
+        partition = Partition(0, Restored(lanes, {}, 0, store or MemoryEntries()), "handle", TOPICS)
         self.assignment = Assignment(Epoch(1, None), {0: partition})
         self.happened = asyncio.Event()
         self.results = Results(self.happened)
@@ -141,6 +144,23 @@ async def test_records_that_end_together_cost_one_look_at_what_starts_next() -> 
     running.take([{"lines": []}] * (3 * CONCURRENCY))
     await running.until(lambda: len(running.results.outputs) == 3 * CONCURRENCY)
     assert running.updates <= 5, "not one for each record"
+
+
+async def test_new_work_starts_once_it_is_known_that_what_is_parked_waits_for_people() -> None:
+    """Until they are indexed they count as open; nothing else may happen then that would start it."""
+    store = MemoryEntries()
+    store.load(
+        records(**{f"r{number}": parked(f"r{number}", approvals={"c": f"{number:032x}"}) for number in range(20_000)})
+    )
+    running = Running(store=store)
+    running.flow.backlog._max_open = 10
+    running.take([{"lines": []}])
+    running.flow.indexing.begin_epoch(running.assignment, {})
+    await asyncio.sleep(0)
+    assert not store.is_indexed
+    assert running.results.outputs == []
+    await running.until(lambda: bool(running.results.outputs))
+    assert store.is_indexed
 
 
 class NoRegistry(EventCodec):

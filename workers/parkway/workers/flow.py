@@ -222,9 +222,7 @@ class Flow:
                 self._finish(assignment.partitions[held.work.partition], held.work, result)
 
     def _take_again(self, partition: Partition, waiting: Sequence[Work]) -> None:
-        """What they waited for is there."""
-        if not waiting:
-            return
+        """What they waited for is there. New work may have waited too: what is not indexed counts as open."""
         self.backlog.put_first([work for work in waiting if not is_cancellation(work)])
         for work in filter(is_cancellation, waiting):
             self._cancel(partition, work)
