@@ -69,3 +69,26 @@ def test_a_partition_that_holds_up_too_much_waits_alone_and_goes_on(
 def _held_up(here: Installation) -> list[int]:
     lines = [line for line in here.log_lines("w0") if line["event"] == "partitions_held_up"]
     return lines[-1]["partitions"] if lines else []
+
+
+def test_large_records_behind_a_failing_key_hold_up_no_other_partition(
+    install: Callable[..., Installation], tmp_path: Path
+) -> None:
+    """They are taken while the only handler is busy, when nobody knows that they will wait behind a key."""
+    here = install("queue_agents:Retries")
+    here.router()
+    here.emit(event("flaky", number=1_000, wait=3.0), key="slow", partition=0)
+    here.emit(event("flaky", number=0, failures=3), key="hot", partition=0)
+    hot = 200
+    for number in range(1, hot):
+        here.emit(event("flaky", number=number, filling="x" * 150_000), key="hot", partition=0)
+    here.flush()
+    here.wait_no_lag(here.topics.router_group, here.topics.requests)
+    here.worker("w0", "flaky", TEST_NOTES=str(tmp_path), PARKWAY_BUFFER_BYTES="16000000")
+    wait_for("the failing one has its turn", lambda: "0/1" in attempts(tmp_path, "flaky"))
+    expected = emit_others(here, "flaky", range(1, 3), range(10_000, 10_100))
+    here.wait_read(here.topics.outputs, hot + 1 + len(expected), seconds=60)
+    here.wait_all_done_for("flaky")
+    assert outputs(here) == [(b"slow", 1_000), *((b"hot", number) for number in range(hot)), *expected]
+    run = attempts(tmp_path, "flaky")
+    assert run.index("10099/1") < run.index("0/4"), "the other partitions waited"

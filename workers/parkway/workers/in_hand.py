@@ -11,6 +11,7 @@ from parkway.runtime.records import Incoming
 from parkway.workers.work import Lane, Work
 
 _AROUND: Final = 1_000  # bytes of a record's objects: 730 to 1,400 measured (CPython 3.11), with two to six headers
+_UNSEEN: Final = 64 * 1024  # bytes of a record, before one was seen
 
 
 def size_of(record: Incoming) -> int:
@@ -19,10 +20,11 @@ def size_of(record: Incoming) -> int:
 
 
 class InHand:
-    """A lane is full at `largest` bytes; what a consumer thread has taken meanwhile comes on top."""
+    """A lane has room up to `largest` bytes; what a consumer thread has taken meanwhile comes on top."""
 
     def __init__(self, largest: int) -> None:
         self._largest = largest
+        self._usual = dict.fromkeys(Lane, _UNSEEN)  # bytes of a record
         self._sizes: dict[Lane, dict[tuple[int, int], int]] = {lane: {} for lane in Lane}  # by partition and offset
         self._bytes = dict.fromkeys(Lane, 0)
 
@@ -39,8 +41,17 @@ class InHand:
                 for offset in offsets:
                     self._bytes[lane] -= self._sizes[lane].pop((partition, offset), 0)
 
-    def full(self, lane: Lane) -> bool:
-        return self._bytes[lane] >= self._largest
+    def room(self, lane: Lane, beyond: int = 0) -> int:
+        """How many more records there is room for, should they be of the usual size: at least one, or none.
+
+        `beyond` bytes in hand are of those who may have no more, and keep nobody else out: as many again as there are
+        for all, at most.
+        """
+        held, records = self._bytes[lane], len(self._sizes[lane])
+        if records:
+            self._usual[lane] = held // records
+        free = self._largest + min(beyond, self._largest) - held
+        return 1 + free // self._usual[lane] if free > 0 else 0
 
     def bytes(self, lane: Lane) -> int:
         return self._bytes[lane]

@@ -79,7 +79,8 @@ class Wants:
             self._exposed.set(0)
 
     def _room(self, assignment: Assignment, lane: Lane) -> int:
-        if self._in_hand.full(lane):
+        fitting = self._in_hand.room(lane, self._held_up.beyond(lane))
+        if not fitting:
             return 0
         behind = assignment.behind_commit() if lane is Lane.RESUME else 0
         room = self._backlog.room(lane) - behind
@@ -87,7 +88,7 @@ class Wants:
             room = self._backlog.room_for_suspects()
         taken = (one for number, one in assignment.partitions.items() if number not in self._full[lane])
         # All that is taken next may be of one partition.
-        return min(min((one.completion(lane).room(self._largest_span) for one in taken), default=0), room)
+        return min(min((one.completion(lane).room(self._largest_span) for one in taken), default=0), room, fitting)
 
     def _find_full(self, assignment: Assignment, lane: Lane) -> None:
         before = self._full[lane]
