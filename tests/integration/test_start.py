@@ -1,9 +1,10 @@
 """Processes that are started before Kafka is ready wait for it."""
 
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
-from installation import event, installation, wait_for
+from installation import Installation, event, installation, wait_for
 
 from parkway.runtime.clients import admin_client
 from parkway.runtime.not_ready import until_ready
@@ -45,3 +46,18 @@ def test_a_start_waits_for_brokers_and_for_the_controller(tmp_path: Path) -> Non
         here.flush()
         here.wait_read(here.topics.outputs, 1)
         assert all(process.poll() is None for process in processes.values())
+
+
+def test_a_worker_that_waits_at_its_start_stops_when_it_is_told_to(
+    install: Callable[..., Installation], tmp_path: Path
+) -> None:
+    """A live process of another host has its name, so it waits for 50 s: whoever stops it would have killed it."""
+    here = install("agents:Orders", partitions=1)
+    here.worker("same", "process", PARKWAY_SESSION_TIMEOUT="45")
+    here.wait_members(here.topics.worker_group("process"), 1)
+    (tmp_path / "another-host").mkdir()
+    late = here.worker("same", "process", "step", TMPDIR=str(tmp_path / "another-host"), PARKWAY_SESSION_TIMEOUT="45")
+    wait_for("it waits", lambda: any(line["event"] == "waiting_for_predecessor" for line in here.log_lines("same")))
+    late.terminate()
+    assert late.wait(20) == 0
+    assert any(line["event"] == "stopped_before_start" for line in here.log_lines("same"))

@@ -44,25 +44,32 @@ async def run_worker(
         one = agent() if isinstance(agent, type) else agent
         await stack.enter_async_context(opened(one))
         links = KafkaLinks(settings, instance.name, health, stores, predecessor_died=instance.predecessor_died)
-        workers = await make_workers(settings, plan, one, names, links, models_first=True)
-        log.info("worker_started", plan=plan.build, actions=[action.name for action in chosen_actions(plan, names)])
-        for worker in workers:
-            worker.vitals.register(health)
-        health.started()
-        runs = [asyncio.create_task(worker.run()) for worker in workers]
+        making = asyncio.create_task(make_workers(settings, plan, one, names, links, models_first=True))
         stopping = asyncio.create_task(stop.wait())
-        await asyncio.wait([*runs, stopping], return_when=asyncio.FIRST_COMPLETED)
-        for run in runs:
-            if run.done():
-                _die(run, instance, stores)
-        log.info("draining", at_most_seconds=settings.drain, hint="a second signal stops at once")
-        await _drain(workers, settings.drain)
-        for run in runs:
-            if run.done():
-                _die(run, instance, stores)
+        # It may wait for Kafka, or for a dead member of its name: longer than whoever stops it does.
+        await asyncio.wait([making, stopping], return_when=asyncio.FIRST_COMPLETED)
+        workers = making.result() if making.done() else []
+        runs = [asyncio.create_task(worker.run()) for worker in workers]
+        if workers:
+            log.info("worker_started", plan=plan.build, actions=[action.name for action in chosen_actions(plan, names)])
+            for worker in workers:
+                worker.vitals.register(health)
+            health.started()
+            await asyncio.wait([*runs, stopping], return_when=asyncio.FIRST_COMPLETED)
+            for run in runs:
+                if run.done():
+                    _die(run, instance, stores)
+            log.info("draining", at_most_seconds=settings.drain, hint="a second signal stops at once")
+            await _drain(workers, settings.drain)
+            for run in runs:
+                if run.done():
+                    _die(run, instance, stores)
+        else:
+            making.cancel()
+            log.info("stopped_before_start")
         for run in runs:
             run.cancel()
-        await asyncio.wait(runs)
+        await asyncio.gather(*runs, return_exceptions=True)
     except BaseException:
         await stack.aclose()
         stores.remove()
