@@ -3,15 +3,17 @@
     python benchmarks/worker.py             # everything
     python benchmarks/worker.py --check     # exit 1 when a bar is missed
     python benchmarks/worker.py --quick     # a minute, without the frameworks
+    python benchmarks/worker.py --only slow --slow-seconds 30
 
 A no-op, and an action that sends one output, are measured against FastStream's acknowledging subscriber and a bare
-aiokafka gather loop, each in an environment of its own. A call is `asyncio.sleep`. What should be one call of 30 s in
-every 100 is one of 1 s here.
+aiokafka gather loop, each in an environment of its own. A call is `asyncio.sleep`. One in every 100 is slow: 1 s, or
+`--slow-seconds 30`, which takes some minutes a round.
 """
 
 import argparse
 import sys
 import tempfile
+from math import ceil
 from pathlib import Path
 from statistics import median
 
@@ -29,8 +31,10 @@ from parkway.testing.kafka import PipKafka
 FASTSTREAM = Contestant("FastStream, ack", "at least once", program="faststream", share=0.1)
 GATHER = Contestant("aiokafka gather loop", "at least once", program="aiokafka")
 CALL_SECONDS = 0.02
-SLOW_SECONDS = 1.0
 CONCURRENT = 200
+PARTS = ("nothing", "echo", "calls", "slow", "chats")
+SLOW_EVERY = 100
+SLOW_RATE = 8_000  # records a second, about: what the set-up of slow calls reckons with
 
 
 def side_by_side(
@@ -73,19 +77,34 @@ def calls(bootstrap: str, plan: Plan, records: int, rounds: int, bars: Bars) -> 
     bars.at_least(f"of the ideal {ideal:,.0f}/s", [rate / ideal for rate in rates], 0.9)
 
 
-def slow_calls(bootstrap: str, plan: Plan, records: int, rounds: int, bars: Bars) -> None:
-    """The rate of the calls that are not slow, with one slow one in every 100 and without."""
-    ratios = []
+def slow_calls(bootstrap: str, plan: Plan, records: int, rounds: int, seconds: float, bars: Bars) -> None:
+    """The rate of the calls that are not slow, with one slow one in every 100 and without.
+
+    A worker has some 17,000 offsets of a partition in hand at most, and all that arrive while a call takes `seconds`
+    wait for it to be forgotten: so many partitions, that many slots more, and records for two lengths of a slow call.
+    """
+    partitions = ceil(SLOW_RATE * seconds / 10_000)
+    concurrency = 1_000 + ceil(SLOW_RATE / SLOW_EVERY * seconds)
+    records = max(records, ceil(2 * SLOW_RATE * seconds)) // partitions * partitions
+    others = partitions * sum(offset % SLOW_EVERY != 0 for offset in range(records // partitions))
+    found: dict[bool, list[Run]] = {False: [], True: []}
     for number in range(rounds):
-        found = []
-        for every in (0, 100):
-            settings = settings_of(bootstrap, f"slow{number}-{every}", plan)
-            seconds = (SLOW_SECONDS if every and one % every == 0 else CALL_SECONDS for one in range(records))
-            fill_action(settings, "call", ({"seconds": each} for each in seconds))
-            rate = work(settings, "call", records, "--concurrency", "1000").rate
-            found.append(rate * (1 - 1 / every) if every else rate * 0.99)
-        ratios.append(found[1] / found[0])
-    print(f"\none call of {SLOW_SECONDS:.0f} s in every 100, the others {CALL_SECONDS * 1000:.0f} ms, 1,000 at once")
+        for slow in (False, True):
+            settings = settings_of(bootstrap, f"slow{number}-{slow}".lower(), plan, partitions)
+            long = seconds if slow else CALL_SECONDS
+            each = (CALL_SECONDS if one // partitions % SLOW_EVERY else long for one in range(records))
+            fill_action(settings, "call", ({"seconds": one} for one in each), partitions)
+            options = ("--concurrency", str(concurrency))
+            found[slow].append(work(settings, "call", others, *options, partitions=partitions, but_every=SLOW_EVERY))
+    print(
+        f"\none call of {seconds:g} s in every {SLOW_EVERY}, the others {CALL_SECONDS * 1000:.0f} ms, "
+        f"{concurrency:,} at once, {records:,} in {partitions} partition(s)"
+    )
+    for slow, runs in found.items():
+        rate, peak = median(run.rate for run in runs), max(run.peak for run in runs)
+        cpu = median(run.cpu for run in runs)
+        print(f"  {'with slow ones' if slow else 'without'}: {rate:,.0f}/s of the others, {cpu:.0f} us, {peak:.0f} MB")
+    ratios = [one.rate / two.rate for one, two in zip(found[True], found[False], strict=True)]
     bars.at_least("rate of the others, with slow ones / without", ratios, 0.95)
 
 
@@ -94,6 +113,8 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--records", type=int, default=40_000)
     parser.add_argument("--chats", type=int, default=2_000)
+    parser.add_argument("--only", choices=PARTS, help="one of the measurements")
+    parser.add_argument("--slow-seconds", type=float, default=1.0, help="what one call in every 100 takes")
     parser.add_argument("--check", action="store_true", help="exit 1 when a bar is missed")
     parser.add_argument("--quick", action="store_true", help="a smoke run, without the frameworks")
     arguments = parser.parse_args()
@@ -105,11 +126,15 @@ def main() -> int:
     bars = Bars()
     with PipKafka() as kafka, tempfile.TemporaryDirectory() as name:
         bootstrap = kafka.bootstrap_servers
-        for action in ("nothing", "echo"):
-            side_by_side(bootstrap, plan, action, records, rounds, [] if quick else [FASTSTREAM, GATHER], bars)
-        calls(bootstrap, plan, records, rounds, bars)
-        slow_calls(bootstrap, plan, records, rounds, bars)
-        chats.show(bootstrap, Path(name), plan, 500 if quick else arguments.chats, bars)
+        for part in [arguments.only] if arguments.only else PARTS:
+            if part == "calls":
+                calls(bootstrap, plan, records, rounds, bars)
+            elif part == "slow":
+                slow_calls(bootstrap, plan, records, rounds, arguments.slow_seconds, bars)
+            elif part == "chats":
+                chats.show(bootstrap, Path(name), plan, 500 if quick else arguments.chats, bars)
+            else:
+                side_by_side(bootstrap, plan, part, records, rounds, [] if quick else [FASTSTREAM, GATHER], bars)
     return 1 if arguments.check and bars.missed else 0
 
 

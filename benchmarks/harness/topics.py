@@ -12,8 +12,8 @@ from parkway.schemas.headers import Headers
 APPEND_TIME = {"log.message.timestamp.type": "LogAppendTime"}
 
 
-def fill(bootstrap: str, topic: str, values: Iterable[bytes], headers: Headers) -> None:
-    """One record a value, each under a key of its own, into partition 0."""
+def fill(bootstrap: str, topic: str, values: Iterable[bytes], headers: Headers, partitions: int = 1) -> None:
+    """One record a value, each under a key of its own, into the partitions in turn."""
     producer = Producer(
         {
             "bootstrap.servers": bootstrap,
@@ -25,7 +25,7 @@ def fill(bootstrap: str, topic: str, values: Iterable[bytes], headers: Headers) 
     for number, value in enumerate(values):
         while True:
             try:
-                producer.produce(topic, value, str(number).encode(), 0, headers=headers)
+                producer.produce(topic, value, str(number).encode(), number % partitions, headers=headers)
                 break
             except BufferError:
                 producer.poll(0.1)

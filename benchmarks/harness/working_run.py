@@ -2,7 +2,7 @@
 
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,21 +22,23 @@ from parkway.workers.completion import MapError, decode
 
 HERE = Path(__file__).parents[1]
 AGENT = "bench_agents:Bench"
-_LONGEST = 180.0
+_LONGEST = 180.0  # without a record that is completed
+_LOOK_SECONDS = 0.02  # for each partition, whose map is decoded
 
 
 @dataclass(frozen=True)
 class Run:
-    """`rate` in records a second, `cpu` in microseconds a record."""
+    """`rate` in records a second, `cpu` in microseconds a record, `peak` in megabytes."""
 
     rate: float
     cpu: float
+    peak: float
 
 
-def settings_of(bootstrap: str, namespace: str, plan: Plan) -> Settings:
-    """A namespace with its topics, of one partition each."""
+def settings_of(bootstrap: str, namespace: str, plan: Plan, partitions: int = 1) -> Settings:
+    """A namespace with its topics."""
     settings = Settings(bootstrap_servers=bootstrap, namespace=namespace)
-    apply_topics(admin_client(settings, "bench"), bootstrap, settings.topics, plan, 1)
+    apply_topics(admin_client(settings, "bench"), bootstrap, settings.topics, plan, partitions)
     return settings
 
 
@@ -45,19 +47,24 @@ def parkway(settings: Settings, *command: str | Path) -> Measured:
     return Measured([sys.executable, "-m", "parkway.cli", *command], environment)
 
 
-def fill_action(settings: Settings, action: str, attributes: Iterable[dict[str, object]]) -> int:
+def fill_action(settings: Settings, action: str, attributes: Iterable[dict[str, object]], partitions: int = 1) -> int:
     """Records of an action's topic, as a router writes them; how many."""
     bodies = [
         orjson.dumps({"id": f"{number}", "type": action, "attributes": each}) for number, each in enumerate(attributes)
     ]
-    fill(settings.bootstrap_servers, settings.topics.action(action), bodies, [(TYPE, action.encode()), (HOPS, b"1")])
+    topic, headers = settings.topics.action(action), [(TYPE, action.encode()), (HOPS, b"1")]
+    fill(settings.bootstrap_servers, topic, bodies, headers, partitions)
     return len(bodies)
 
 
-def work(settings: Settings, action: str, records: int, *options: str) -> Run:
-    """Our worker, until everything in the action's topic is completed."""
+def work(settings: Settings, action: str, records: int, *options: str, partitions: int = 1, but_every: int = 0) -> Run:
+    """Our worker, until everything in the action's topic is completed.
+
+    Without the offsets that `but_every` divides: `records` are the others, and they alone count and are waited for.
+    """
+    topic = settings.topics.action(action)
     with parkway(settings, "worker", AGENT, "--action", action, *options) as process:
-        return _watch(settings, settings.topics.worker_group(action), settings.topics.action(action), records, process)
+        return _watch(settings, settings.topics.worker_group(action), topic, records, process, partitions, but_every)
 
 
 def work_by(contestant: Contestant, settings: Settings, action: str, records: int) -> Run:
@@ -71,19 +78,29 @@ def work_by(contestant: Contestant, settings: Settings, action: str, records: in
         return _watch(settings, environment["BENCH_GROUP"], topic, records, process)
 
 
-def _watch(settings: Settings, group: str, topic: str, records: int, process: Measured) -> Run:
+def _watch(
+    settings: Settings,
+    group: str,
+    topic: str,
+    records: int,
+    process: Measured,
+    partitions: int = 1,
+    but_every: int = 0,
+) -> Run:
     """From a tenth of the records to nine tenths: the last ones may wait for one slow call."""
     offsets = GroupOffsets(settings, "bench", group)
+    asked = [TopicPartition(topic, partition) for partition in range(partitions)]
     give_up = time.monotonic() + _LONGEST
     seen: list[tuple[float, int]] = []
     try:
         while not seen or seen[-1][1] < records:
-            done = _completed(offsets.committed([TopicPartition(topic, 0)], 1.0))
-            if done is not None and (not seen or done > seen[-1][1]):
+            done = sum(_completed(one, but_every) for one in offsets.committed(asked, 1.0) or ())
+            if done > (seen[-1][1] if seen else 0):
                 seen.append((time.time(), done))
+                give_up = time.monotonic() + _LONGEST
             assert process.running, "the process has ended; its error stands above"
-            assert time.monotonic() < give_up, f"not done after {_LONGEST} s: {seen[-1:]}"
-            time.sleep(0.02)
+            assert time.monotonic() < give_up, f"nothing was done for {_LONGEST} s: {seen[-1:]}"
+            time.sleep(_LOOK_SECONDS * partitions)
     finally:
         offsets.close()
     inside = [(when, done) for when, done in seen if 0.1 * records <= done <= 0.9 * records]
@@ -91,15 +108,20 @@ def _watch(settings: Settings, group: str, topic: str, records: int, process: Me
         inside = seen[-2:]
     assert len(inside) > 1, f"{records} records are too few: all were done between two looks at the offsets"
     (began, first), (ended, last) = inside[0], inside[-1]
-    return Run((last - first) / (ended - began), (process.cpu_at(ended) - process.cpu_at(began)) / (last - first) * 1e6)
+    cpu = (process.cpu_at(ended) - process.cpu_at(began)) / (last - first) * 1e6
+    return Run((last - first) / (ended - began), cpu, process.peak_megabytes)
 
 
-def _completed(answer: Sequence[TopicPartition] | None) -> int | None:
+def _completed(answer: TopicPartition, but_every: int) -> int:
     """Records whose completion is committed: those below the offset, and those that our map holds above it."""
-    if not answer or answer[0].offset < 0:
-        return None
+    if answer.offset < 0:
+        return 0
     try:
-        found = decode(answer[0].metadata or "")
+        found = decode(answer.metadata or "")
     except MapError:  # others commit an offset only
-        return answer[0].offset
-    return found.base + found.span - len(found.unfinished)
+        return answer.offset
+    end = found.base + found.span
+    if not but_every:
+        return end - len(found.unfinished)
+    left_out = len(range(0, end, but_every))
+    return end - left_out - sum(offset % but_every != 0 for offset in found.unfinished)
