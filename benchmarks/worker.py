@@ -34,7 +34,7 @@ CALL_SECONDS = 0.02
 CONCURRENT = 200
 PARTS = ("nothing", "echo", "calls", "slow", "chats")
 SLOW_EVERY = 100
-SLOW_RATE = 8_000  # records a second, about: what the set-up of slow calls reckons with
+SLOW_RATE = 10_000  # records a second, about: what the set-up of slow calls reckons with
 
 
 def side_by_side(
@@ -85,7 +85,7 @@ def slow_calls(bootstrap: str, plan: Plan, records: int, rounds: int, seconds: f
     """
     partitions = ceil(SLOW_RATE * seconds / 10_000)
     concurrency = 1_000 + ceil(SLOW_RATE / SLOW_EVERY * seconds)
-    records = max(records, ceil(2 * SLOW_RATE * seconds)) // partitions * partitions
+    records = max(records, ceil(2.5 * SLOW_RATE * seconds)) // partitions * partitions
     others = partitions * sum(offset % SLOW_EVERY != 0 for offset in range(records // partitions))
     found: dict[bool, list[Run]] = {False: [], True: []}
     for number in range(rounds):
