@@ -1,4 +1,8 @@
-"""Ctrl-C while modules are imported, which takes a second or two: the end, without a traceback of the imports."""
+"""How a process ends before its command has begun.
+
+Ctrl-C while modules are imported, which takes a second or two: the end, without a traceback of the imports. SIGTERM
+in a container: the end, at all.
+"""
 
 import os
 import signal
@@ -26,3 +30,12 @@ def quiet_ctrl_c() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+def heed_sigterm_as_init() -> None:
+    """The first process of a container ignores SIGTERM unless it has a handler, and would be killed after the grace.
+
+    `router` and `worker` put their own in its place, once there is something to be closed.
+    """
+    if os.getpid() == 1:
+        signal.signal(signal.SIGTERM, lambda *_: os._exit(128 + signal.SIGTERM))

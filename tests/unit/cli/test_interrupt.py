@@ -83,3 +83,17 @@ def test_what_a_shell_runs_in_the_background_is_not_ended_by_it(tmp_path: Path) 
     (tmp_path / "typer.py").write_text(SLOW_MODULE)
     with pytest.raises(subprocess.TimeoutExpired):
         interrupted(tmp_path, [sys.executable, "-m", "parkway.cli", "--version"], ignored=True)
+
+
+def test_the_first_process_of_a_container_ends_at_sigterm() -> None:
+    """For it the kernel's default is to ignore the signal; here it is seen that there is a handler."""
+    code = "import os; os.getpid = lambda: 1; from parkway.cli.entry import main; main()"
+    waiting = [sys.executable, "-c", code, "router", "--bootstrap-servers", "127.0.0.1:1"]
+    with subprocess.Popen(waiting, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        try:
+            assert "no_kafka_broker_answers_yet" in process.stderr.readline()
+            process.terminate()
+            assert process.wait(30) == 128 + signal.SIGTERM
+        finally:
+            process.kill()
