@@ -81,11 +81,12 @@ def slow_calls(bootstrap: str, plan: Plan, records: int, rounds: int, seconds: f
     """The rate of the calls that are not slow, with one slow one in every 100 and without.
 
     A worker has some 17,000 offsets of a partition in hand at most, and all that arrive while a call takes `seconds`
-    wait for it to be forgotten: so many partitions, that many slots more, and records for two lengths of a slow call.
+    wait for it to be forgotten: so many partitions and one more, that many slots more, and records for two lengths of a
+    slow call, or for ten seconds or so: shorter runs tell little.
     """
-    partitions = ceil(SLOW_RATE * seconds / 10_000)
+    partitions = 1 + ceil(SLOW_RATE * seconds / 10_000)
     concurrency = 1_000 + ceil(SLOW_RATE / SLOW_EVERY * seconds)
-    records = max(records, ceil(2.5 * SLOW_RATE * seconds)) // partitions * partitions
+    records = max(4 * records, ceil(2.5 * SLOW_RATE * seconds)) // partitions * partitions
     others = partitions * sum(offset % SLOW_EVERY != 0 for offset in range(records // partitions))
     found: dict[bool, list[Run]] = {False: [], True: []}
     for number in range(rounds):
