@@ -143,20 +143,12 @@ def test_a_broker_that_is_away_longer_than_transactions_may_last(tmp_path: Path)
         assert [one.poll() for one in routers] == [None, None]
 
 
-@pytest.mark.timeout(120)
-def test_a_router_that_is_stopped_while_the_broker_is_away_ends(tmp_path: Path) -> None:
+def test_a_router_that_is_stopped_while_kafka_does_not_answer_ends(here: Installation, routed: Routed) -> None:
     """Not only at the second signal: what it had in hand is routed by the next one."""
-    with (
-        PipKafka() as kafka,
-        installation(kafka.bootstrap_servers, "stopped", "agents:Routes", tmp_path) as here,
-    ):
-        routed = Routed(here)
-        router = here.router("r0", PARKWAY_DRAIN="0")
-        emit_until(routed, lambda: routed.routed() >= 200)
-        kafka.pause()
-        router.send_signal(signal.SIGTERM)
-        assert router.wait(60) == 1
-        assert any(line["event"] == "not_drained_in_time" for line in here.log_lines("r0"))
-        kafka.resume()
-        here.router("r1")
-        routed.check()
+    router = here.faulty_router("before_commit:hang@3", PARKWAY_DRAIN="0")
+    emit_until(routed, lambda: struck(here) == 1)
+    router.send_signal(signal.SIGTERM)
+    assert router.wait(60) == 1
+    assert any(line["event"] == "not_drained_in_time" for line in here.log_lines("r0"))
+    here.router("r1", **QUICK)
+    routed.check()
