@@ -13,7 +13,7 @@ from parkway.cli.ask import confirm
 from parkway.cli.durations import duration, parse_duration
 from parkway.cli.operator_event import send_event
 from parkway.cli.options import Bootstrap, KafkaSettings, Namespace, make_settings
-from parkway.cli.outcome import NotDoneError, errors
+from parkway.cli.outcome import NotDoneError, OutcomeAsJson, errors
 from parkway.cli.parked_topic import ends_of
 from parkway.cli.shown import json_text, one_line
 from parkway.cli.tables import print_table
@@ -25,7 +25,6 @@ from parkway.schemas.events import ApprovalResponseEvent
 app = typer.Typer(no_args_is_help=True, help="Tool calls that wait for a person: list, show, approve, deny.")
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, one object a line.")]
-OutcomeAsJson = Annotated[bool, typer.Option("--json", help="Print what was done, or why not, as one JSON object.")]
 Id = Annotated[str, typer.Argument(metavar="ID", help="The call's id, or its beginning.")]
 Reason = Annotated[
     str | None,

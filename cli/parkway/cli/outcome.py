@@ -6,12 +6,14 @@ same in both forms.
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 
 from parkway.cli.shown import json_text, one_line
 from parkway.schemas.errors import ParkwayError
+
+OutcomeAsJson = Annotated[bool, typer.Option("--json", help="Print what was done, or why not, as one JSON object.")]
 
 
 class NotDoneError(Exception):

@@ -7,7 +7,7 @@ import typer
 
 from parkway.cli.ask import confirm
 from parkway.cli.options import Bootstrap, KafkaSettings, Namespace, PlanArgument, make_settings, read_plan
-from parkway.cli.outcome import errors
+from parkway.cli.outcome import OutcomeAsJson, errors
 from parkway.cli.plan_change import check_drops, compile_triggers, dropped_actions, losses, plan_in_force
 from parkway.cli.shown import json_text
 from parkway.router.plan_diff import diff
@@ -26,9 +26,7 @@ def apply(
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Drop actions that still have work, and lose it.")] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print what was done, or why not, as one JSON object.")
-    ] = False,
+    as_json: OutcomeAsJson = False,
     bootstrap_servers: Bootstrap = None,
     namespace: Namespace = None,
     kafka: KafkaSettings = None,

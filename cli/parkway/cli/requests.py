@@ -14,7 +14,7 @@ from parkway.cli.ask import confirm
 from parkway.cli.durations import parse_duration
 from parkway.cli.operator_event import send_event
 from parkway.cli.options import Bootstrap, KafkaSettings, Namespace, make_settings
-from parkway.cli.outcome import NotDoneError, errors
+from parkway.cli.outcome import NotDoneError, OutcomeAsJson, errors
 from parkway.cli.parked import describe
 from parkway.cli.parked_topic import ParkedMessage, ends_of, parked_messages, partitions_of
 from parkway.cli.shown import json_text, one_line
@@ -76,9 +76,7 @@ def cancel(
     ] = None,
     wait: Annotated[str | None, typer.Option(metavar="TIME", help="Wait for the response, at most so long.")] = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print what was done, or why not, as one JSON object.")
-    ] = False,
+    as_json: OutcomeAsJson = False,
     bootstrap_servers: Bootstrap = None,
     namespace: Namespace = None,
     kafka: KafkaSettings = None,

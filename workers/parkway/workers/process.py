@@ -6,7 +6,7 @@ import signal
 import sys
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
-from typing import Final, NoReturn
+from typing import Any, Final, NoReturn
 
 from parkway.agents import threads
 from parkway.agents.agent import Agent
@@ -49,27 +49,15 @@ async def run_worker(
         # It may wait for Kafka, or for a dead member of its name: longer than whoever stops it does.
         await asyncio.wait([making, stopping], return_when=asyncio.FIRST_COMPLETED)
         workers = making.result() if making.done() else []
-        runs = [asyncio.create_task(worker.run()) for worker in workers]
         if workers:
             log.info("worker_started", plan=plan.build, actions=[action.name for action in chosen_actions(plan, names)])
             for worker in workers:
                 worker.vitals.register(health)
             health.started()
-            await asyncio.wait([*runs, stopping], return_when=asyncio.FIRST_COMPLETED)
-            for run in runs:
-                if run.done():
-                    _die(run, instance, stores)
-            log.info("draining", at_most_seconds=settings.drain, hint="a second signal stops at once")
-            await _drain(workers, settings.drain)
-            for run in runs:
-                if run.done():
-                    _die(run, instance, stores)
+            await _work(workers, stopping, settings, instance, stores)
         else:
             making.cancel()
             log.info("stopped_before_start")
-        for run in runs:
-            run.cancel()
-        await asyncio.gather(*runs, return_exceptions=True)
     except BaseException:
         await stack.aclose()
         stores.remove()
@@ -85,6 +73,25 @@ async def run_worker(
     stores.remove()
     instance.release()
     _exit(0)  # not by way of the interpreter's end, which waits for sync handlers that still block
+
+
+async def _work(
+    workers: Sequence[Worker], stopping: asyncio.Task[Any], settings: Settings, instance: Instance, stores: Stores
+) -> None:
+    """Run them until it is time to stop, then drain. Does not return when one of them dies."""
+    runs = [asyncio.create_task(worker.run()) for worker in workers]
+    await asyncio.wait([*runs, stopping], return_when=asyncio.FIRST_COMPLETED)
+    for run in runs:
+        if run.done():
+            _die(run, instance, stores)
+    get_logger("worker").info("draining", at_most_seconds=settings.drain, hint="a second signal stops at once")
+    await _drain(workers, settings.drain)
+    for run in runs:
+        if run.done():
+            _die(run, instance, stores)
+    for run in runs:
+        run.cancel()
+    await asyncio.gather(*runs, return_exceptions=True)
 
 
 async def _drain(workers: Sequence[Worker], seconds: float) -> None:
